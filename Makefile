@@ -5,20 +5,27 @@ PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 ANDEN := $(TARGET)/release/anden
 STEP := .ci/step
+# `anden --version` names the commit; a build by cargo alone does not.
+BUILD := ANDEN_COMMIT=$(shell git rev-parse --short HEAD 2>/dev/null) cargo build --quiet --release --locked
+# Where `make install` puts things. cargo's folder is on the PATH already.
+PREFIX ?= $(or $(CARGO_HOME),$(HOME)/.cargo)
+INSTALLED := bin/anden share/bash-completion/completions/anden share/zsh/site-functions/_anden \
+	share/fish/vendor_completions.d/anden.fish
 
-.PHONY: help demo test install bench bench-quick fuzz-quick doc format \
-	check-tools lint lint-fuzz test-rust test-python release smoke
+.PHONY: help demo test install uninstall bench bench-quick fuzz-quick doc format \
+	check-tools lint lint-fuzz test-rust test-python program release smoke
 
 help:
 	@echo 'make demo         load a real graph, analyse it, ask it questions; leaves ./demo.anden'
 	@echo 'make test         everything: format, lints, floors, style, tests, demo, fuzzing, quick benchmarks'
-	@echo 'make install      put anden on the PATH (PREFIX=DIR: into DIR/bin)'
+	@echo 'make install      put anden on the PATH, with man pages and completions (PREFIX=DIR: below DIR);'
+	@echo '                  make uninstall takes them away'
 	@echo 'make doc          the documentation of the crates, in $(TARGET)/doc'
 	@echo 'make bench        the benchmarks (hours); bench-quick: on small graphs (minutes)'
 	@echo 'make fuzz-quick   100,000 damaged inputs for every parser'
 	@echo 'make format       format the Rust code'
 
-demo: release
+demo: program
 	@ANDEN=$(ANDEN) demo/run.sh demo.anden
 
 # In the order in which they are likely to fail early.
@@ -49,17 +56,30 @@ test-rust:
 test-python:
 	@$(STEP) 'Python tests' $(PYTHON) -m unittest discover --start-directory demo
 
-release:
-	@$(STEP) 'release build' cargo build --quiet --release --locked --package anden-cli --package anden-bench
+program:
+	@$(STEP) 'build of anden' env $(BUILD) --package anden-cli
 
-# The demo as a person runs it, then its answers against facts that other code found.
+release:
+	@$(STEP) 'release build' env $(BUILD) --package anden-cli --package anden-bench
+
+# The demo as a person runs it, its answers against facts that other code found, and the commands of the pages.
 smoke: release
 	@ANDEN=$(ANDEN) $(STEP) 'demo' demo/run.sh $(TARGET)/smoke.anden
 	@ANDEN=$(ANDEN) $(STEP) 'answers of the demo' $(PYTHON) demo/check_answers.py $(TARGET)/smoke.anden
-	@ANDEN=$(ANDEN) $(STEP) 'commands of the README' $(PYTHON) demo/check_readme.py $(TARGET)/smoke.anden
+	@ANDEN=$(ANDEN) $(STEP) 'commands of the pages' $(PYTHON) demo/check_pages.py $(TARGET)/smoke.anden
 
-install:
-	cargo install --path crates/cli --locked $(if $(PREFIX),--root $(PREFIX))
+# Without debug information, the program has a seventh of the size.
+install: program
+	@install -D -s -m 755 $(ANDEN) $(PREFIX)/bin/anden
+	@mkdir -p $(PREFIX)/share/man/man1 && $(ANDEN) man $(PREFIX)/share/man/man1
+	@for shell in bash zsh fish; do $(ANDEN) completions $$shell >$(TARGET)/anden.$$shell || exit 1; done
+	@install -D -m 644 $(TARGET)/anden.bash $(PREFIX)/share/bash-completion/completions/anden
+	@install -D -m 644 $(TARGET)/anden.zsh $(PREFIX)/share/zsh/site-functions/_anden
+	@install -D -m 644 $(TARGET)/anden.fish $(PREFIX)/share/fish/vendor_completions.d/anden.fish
+	@echo 'installed $(PREFIX)/bin/anden, man pages and completions'
+
+uninstall:
+	@cd $(PREFIX) && rm -f $(INSTALLED) share/man/man1/anden.1 share/man/man1/anden-*.1
 
 # GAPBS=DIR compares with GAP's programs, built there; SG=FILE measures on that serialized graph. RIVALS=1 builds
 # SQLite and redb and compares transactions with theirs; ROADS=FILE and SOCIAL=FILE are real graphs for these.
@@ -68,13 +88,18 @@ BENCHMARKS := load kernels snapshots updates live tiers transactions outofcore p
 BENCH_OPTIONS := --json $(if $(GAPBS),--gapbs $(GAPBS)) $(if $(SG),--sg $(SG)) \
 	$(if $(ROADS),--roads $(ROADS)) $(if $(SOCIAL),--social $(SOCIAL))
 
+# The two sections of docs/benchmarks.md that are written by hand, the first and the last, are carried over.
 bench:
 	@mkdir -p $(TARGET)/bench
 	@measured= missing=; for name in $(BENCHMARKS); do \
 		if $(BENCH) $$name $(BENCH_OPTIONS) >$(TARGET)/bench/$$name.json; \
 		then measured="$$measured $(TARGET)/bench/$$name.json"; else missing="$$missing $$name"; fi; \
 	done; \
-	$(BENCH) tables $$measured >docs/benchmarks.md && \
+	$(BENCH) tables $$measured >$(TARGET)/bench/tables.md && \
+	sed -n '/^## Claims/,/^## [a-z]/{/^## [a-z]/!p;}' docs/benchmarks.md >$(TARGET)/bench/claims.md && \
+	sed -n '/^## Aims that are not reached/,$$p' docs/benchmarks.md >$(TARGET)/bench/aims.md && \
+	{ sed '/^## /,$$d' $(TARGET)/bench/tables.md; cat $(TARGET)/bench/claims.md; \
+	sed -n '/^## /,$$p' $(TARGET)/bench/tables.md; echo; cat $(TARGET)/bench/aims.md; } >docs/benchmarks.md && \
 	if [ -n "$$missing" ]; then echo "not in docs/benchmarks.md:$$missing" >&2; exit 1; fi
 
 bench-quick: release

@@ -1,21 +1,21 @@
-//! Friendships that many ask for at once, and rules that hold all the same: nobody has more friends than the most that is
-//! allowed, both sides know of each other, and a count beside the edges is right.
+//! Rules that hold under concurrent requests: a limit on the friends of a person, symmetric friendships, and a correct
+//! count of friends beside the edges.
 //!
-//! Each request is a transaction that looks before it writes. Of two that meet, one is tried again and sees what the other
-//! did; nothing is locked, and who only reads waits for nobody.
+//! Each request is a transaction that reads before it writes. If two requests conflict, one is retried and sees the
+//! other's changes. There are no locks, and a read-only transaction waits for no other.
 
 use anden::{Database, Error, OwnedValue, Result, Transaction};
 
-/// Why two did not become friends.
+/// The reason why two people did not become friends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// They are already, as everybody is of themselves.
+    /// They are friends already, or are one person.
     Already,
-    /// This one has as many friends as are allowed.
+    /// This person has the maximum number of friends.
     Enough(String),
 }
 
-/// Makes two people friends, unless they are or one has enough; people come with their first friend.
+/// Makes two people friends, unless they are already or one has `most` friends. Creates missing people.
 ///
 /// # Errors
 /// The database is open for reading only, or the disk fails.
@@ -39,10 +39,10 @@ pub fn befriend(db: &Database, first: &str, second: &str, most: i64) -> Result<R
     })
 }
 
-/// Removes a person; those who were friends count one less.
+/// Removes a person, and lowers the counts of that person's friends.
 ///
 /// # Errors
-/// As [`befriend`].
+/// As for [`befriend`].
 pub fn leave(db: &Database, person: &str) -> Result<()> {
     db.transact(|tx| {
         if !tx.has_vertex(person)? {
@@ -56,10 +56,10 @@ pub fn leave(db: &Database, person: &str) -> Result<()> {
     })
 }
 
-/// Checks the rules on one view.
+/// Checks the rules on one view. Returns the number of people.
 ///
 /// # Errors
-/// [`Error::Corrupt`]: one does not hold.
+/// [`Error::Corrupt`] if a rule does not hold.
 pub fn check(db: &Database, most: i64) -> Result<usize> {
     let tx = db.begin()?;
     let people = tx.vertices()?;
@@ -68,18 +68,18 @@ pub fn check(db: &Database, most: i64) -> Result<usize> {
         let count = num_friends(&tx, &person)?;
         if count > most || count != friends.len() as i64 {
             let what = format!("{person} counts {count} friends, and has {}", friends.len());
-            return Err(Error::Corrupt(what));
+            return Err(Error::Corrupt(what.into()));
         }
         for friend in friends {
             if !tx.has_edge(friend.clone(), person.as_str())? {
-                return Err(Error::Corrupt(format!("{friend} does not know of {person}")));
+                return Err(Error::Corrupt(format!("{friend} does not know of {person}").into()));
             }
         }
     }
     Ok(people.len())
 }
 
-/// The count beside the edges.
+/// The stored count of friends.
 fn num_friends(tx: &Transaction<'_>, person: &str) -> Result<i64> {
     Ok(match tx.get(person, "friends")? {
         OwnedValue::I64(count) => count,

@@ -1,11 +1,11 @@
 //! LDBC Graphalytics: its algorithms on a data set, and its validation.
 //!
-//! A data set is a `.properties` file with the vertices and edges beside it. It says which algorithms are to
-//! run and with which parameters; the expected outputs are files such as `NAME-BFS`.
+//! A data set is a `.properties` file with the vertices and edges beside it. It lists the algorithms and their
+//! parameters. The expected outputs are files such as `NAME-BFS`.
 //!
 //! # Source
-//! A. Iosup et al.: LDBC Graphalytics: A Benchmark for Large-Scale Graph Analysis on Parallel and
-//! Distributed Platforms, VLDB 2016; and its specification, chapter 2.
+//! A. Iosup et al.: LDBC Graphalytics: A Benchmark for Large-Scale Graph Analysis on Parallel and Distributed
+//! Platforms, VLDB 2016; and its specification, chapter 2.
 
 mod properties;
 mod validate;
@@ -14,31 +14,30 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use anden::{
-    Database, Error, InputPath, Job, Key, LoadOptions, Options, Parameters, Result, Session, SourceOptions, Values,
-    View, WeightType,
-};
+use anden::job::Values;
+use anden::load::{InputPath, SourceOptions};
+use anden::{Database, Error, Job, Key, LoadOptions, Options, Parameters, Result, Session, View, WeightType};
 
 pub use properties::Properties;
 pub use validate::{EPSILON, Rule, validate};
 
-/// What came of an algorithm.
+/// The outcome of an algorithm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// What Graphalytics calls it.
+    /// The name in Graphalytics.
     pub algorithm: String,
-    /// How long it took, in seconds, without loading.
+    /// The time in seconds, without loading.
     pub seconds: f64,
-    /// The verdict of the validation; `None` where there is no expected output.
+    /// The verdict of the validation; `None` without an expected output.
     pub verdict: Option<Result<(), String>>,
 }
 
-/// Loads the data set of a `.properties` file to `database`, a directory that is not there yet, runs its
-/// algorithms and compares with the outputs in `expected`.
+/// Loads the data set of a `.properties` file into the new directory `database`, runs its algorithms, and compares with
+/// the outputs in `expected`.
 ///
 /// # Errors
-/// A file cannot be read or does not fit, an algorithm fails or is unknown. That an output differs is no
-/// error but a verdict.
+/// A file cannot be read or does not fit, or an algorithm fails or is unknown. A different output is a verdict, not an
+/// error.
 pub fn run(properties: &Path, expected: &Path, database: &Path, session: &Session) -> Result<Vec<Outcome>> {
     let set = Properties::read(properties)?;
     let view = load(properties, &set, database, session)?;
@@ -48,7 +47,8 @@ pub fn run(properties: &Path, expected: &Path, database: &Path, session: &Sessio
         let start = Instant::now();
         let output = view.run(&job)?;
         let seconds = start.elapsed().as_secs_f64();
-        let values = output.into_values().ok_or_else(|| Error::Unsupported(format!("{algorithm}: no values")))?;
+        let values =
+            output.into_values().ok_or_else(|| Error::Unsupported(format!("{algorithm}: no values").into()))?;
         let reference = expected.join(format!("{}-{}", set.name, algorithm.to_uppercase()));
         let verdict = if reference.exists() {
             let reference = validate::read_output(&reference)?;
@@ -70,7 +70,7 @@ fn load(properties: &Path, set: &Properties, database: &Path, session: &Session)
     Database::load(database, &inputs, &options, session)?.0.view()
 }
 
-/// The kernel that is an algorithm of Graphalytics, with the parameters of the data set.
+/// The kernel for a Graphalytics algorithm, with the parameters of the data set.
 fn job(set: &Properties, algorithm: &str) -> Result<Job> {
     let none = Parameters::default();
     let source = || -> Result<Vec<Key>> { Ok(vec![set.number::<u64>(&format!("{algorithm}.source-vertex"))?.into()]) };
@@ -83,11 +83,11 @@ fn job(set: &Properties, algorithm: &str) -> Result<Job> {
             let damping = Some(set.number("pr.damping-factor")?);
             Job::new("pagerank", Parameters { iterations: Some(set.number("pr.num-iterations")?), damping, ..none })
         }
-        other => Err(Error::InvalidInput(format!("Graphalytics has no algorithm {other}"))),
+        other => Err(Error::InvalidInput(format!("Graphalytics has no algorithm {other}").into())),
     }
 }
 
-/// The output as Graphalytics writes it: a value for each key.
+/// The output in the format of Graphalytics: a value for each key.
 fn lines(view: &View, values: &Values<'_>) -> Result<BTreeMap<String, String>> {
     let text = |vertex: usize| -> Result<String> {
         Ok(match values {

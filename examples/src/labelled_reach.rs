@@ -1,16 +1,16 @@
-//! An algorithm of one's own: what can be reached by edges that bear certain labels.
+//! A custom algorithm: reachability by edges that have certain labels.
 //!
-//! The labels of an edge are the bits of its weight, a `u32`: kinds of road, of dependency, of friendship.
-//! `edge_map` visits the edges that leave the vertices reached last, in parallel, by push or pull as pays
-//! best; what happens at an edge is all that there is to write. It runs on a snapshot as on a window, for
-//! both are views.
+//! The labels of an edge are the bits of its weight, a `u32`: kinds of road, of dependency, of friendship. `edge_map`
+//! visits the edges that leave the frontier in parallel, by push or pull, whichever is faster. The example writes only
+//! the function for an edge. It runs on snapshots and on windows, because both are views.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anden::kernels::{EdgeFunctor, EdgeMapOptions, VertexSubset, weighted_edge_map};
-use anden::{Graph, Key, Result, VertexId, View};
+use anden::graph::Graph;
+use anden::kernel::{EdgeFunctor, EdgeMapOptions, VertexSubset, weighted_edge_map};
+use anden::{Key, Result, VertexId, View};
 
-/// What happens at an edge.
+/// The function for an edge.
 struct Reach<'a> {
     reached: &'a [AtomicBool],
     labels: u32,
@@ -18,7 +18,7 @@ struct Reach<'a> {
 
 impl EdgeFunctor<u32> for Reach<'_> {
     fn update_atomic(&self, _source: VertexId, target: VertexId, labels: u32) -> bool {
-        // Of all that come to a target at once, one is the first, and only it says yes.
+        // If several threads reach a target concurrently, `swap` returns false to one of them only.
         labels & self.labels != 0 && !self.reached[target as usize].swap(true, Ordering::Relaxed)
     }
 
@@ -27,10 +27,10 @@ impl EdgeFunctor<u32> for Reach<'_> {
     }
 }
 
-/// Whether each vertex can be reached from `source` by edges that bear one of `labels`, by vertex id.
+/// Whether each vertex is reachable from `source` by edges with one of `labels`, indexed by vertex id.
 ///
 /// # Errors
-/// There is no such vertex, the weights are no `u32`, the graph is damaged, or the work was cancelled.
+/// The source does not exist, the weights are not `u32`, the graph is damaged, or the work was cancelled.
 pub fn labelled_reach(view: &View, source: impl Into<Key>, labels: u32) -> Result<Vec<bool>> {
     let source = view.vertex(source)?;
     let reached: Vec<AtomicBool> = (0..view.vertex_bound()).map(|_| AtomicBool::new(false)).collect();

@@ -1,8 +1,8 @@
-//! Examples of what can be done with the library `anden`.
+//! Examples for the library `anden`.
 //!
-//! [`labelled_reach`](mod@labelled_reach) writes an algorithm of one's own; [`sliding_window`] ranks what a stream's
-//! last batches hold; [`friends`] keeps rules while many change a graph at once; [`graphalytics`] runs and validates the
-//! benchmark of that name.
+//! [`labelled_reach`](mod@labelled_reach) writes a custom algorithm. [`sliding_window`] ranks the last batches of a
+//! stream. [`friends`] keeps rules while concurrent transactions change a graph. [`graphalytics`] runs and validates
+//! the benchmark of that name.
 
 #![forbid(unsafe_code)]
 

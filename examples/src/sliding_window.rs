@@ -1,15 +1,16 @@
-//! What matters now: PageRank over the last batches of a stream of edges.
+//! PageRank over the last batches of a stream of edges.
 //!
-//! Every batch is a snapshot, and the window shows what the last few added. A batch costs what it holds, however
-//! long the stream has been. The database may be one in memory.
+//! Every batch is a snapshot, and the window shows the changes of the last ones. The cost of a batch depends on its
+//! size and not on the length of the stream. The database may be in memory.
 
-use anden::{Changes, Database, Job, Key, Parameters, Result, Value, View};
+use anden::job::Value;
+use anden::{Changes, Database, Job, Key, Parameters, Result, View};
 
-/// Reads `source target` lines in batches of so many, and calls `seen` with the window after each, and with its
+/// Reads `source target` lines in batches of `batch_edges`. After each batch, calls `seen` with the window and with its
 /// vertices of the highest rank, best first.
 ///
 /// # Errors
-/// A line does not hold two keys, or ones that do not fit the graph; what `seen` returns; the work was cancelled.
+/// A line does not hold two keys that fit the graph, `seen` fails, or the work was cancelled.
 pub fn trends(
     db: &Database,
     lines: impl Iterator<Item = String>,
@@ -25,7 +26,7 @@ pub fn trends(
         for line in lines.by_ref().take(batch_edges.max(1)) {
             let mut keys = line.split_whitespace();
             let (Some(source), Some(target)) = (keys.next(), keys.next()) else {
-                return Err(anden::Error::InvalidInput(format!("{line:?}: two keys expected")));
+                return Err(anden::Error::InvalidInput(format!("{line:?}: two keys expected").into()));
             };
             batch = batch.add_edge(source, target);
         }

@@ -1,4 +1,4 @@
-//! Rules hold however many ask at once.
+//! The rules hold under concurrent requests.
 
 use anden::{Database, KeyScheme, Options};
 use anden_examples::friends::{Refused, befriend, check, leave};
@@ -8,7 +8,7 @@ fn database() -> Database {
 }
 
 #[test]
-fn what_is_not_allowed_is_refused() {
+fn forbidden_friendships_are_refused() {
     let db = database();
     assert_eq!(befriend(&db, "ann", "bob", 2).unwrap(), Ok(()));
     assert_eq!(befriend(&db, "bob", "ann", 2).unwrap(), Err(Refused::Already));

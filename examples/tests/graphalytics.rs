@@ -1,4 +1,4 @@
-//! The data sets in `data/` come out as another program worked them out, and what is wrong is found.
+//! The data sets in `data/` give the outputs of another program, and wrong outputs are found.
 
 use std::path::{Path, PathBuf};
 

@@ -1,16 +1,15 @@
-//! Labelled reachability on one snapshot, on many and on windows, against a search that is plain.
+//! Labelled reachability on snapshots and windows, against a plain search.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anden::{
-    AppendOptions, Changes, Database, Error, InputPath, KeyScheme, LoadOptions, Maintenance, Options, Session, View,
-    WeightType,
-};
+use anden::changes::Maintenance;
+use anden::load::InputPath;
+use anden::{AppendOptions, Changes, Database, Error, KeyScheme, LoadOptions, Options, Session, View, WeightType};
 use anden_examples::labelled_reach::labelled_reach;
 
 const NUM_VERTICES: u64 = 300;
 
-/// Numbers that look random, always the same.
+/// Reproducible pseudo-random numbers.
 fn numbers() -> impl FnMut(u64) -> u64 {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     move |below| {
@@ -59,7 +58,7 @@ fn history(path: &std::path::Path, session: &Session) -> (Database, Vec<Edges>) 
     (db, versions)
 }
 
-/// What can be reached, one edge after the other until nothing is new.
+/// The reachable vertices, by one edge at a time until no vertex is new.
 fn plain(edges: &Edges, source: u64, labels: u32) -> BTreeSet<u64> {
     let mut reached = BTreeSet::from([source]);
     loop {
@@ -95,7 +94,7 @@ fn every_snapshot_and_every_window() {
             check(&format!("snapshot {number}"), &db.snapshot(number).unwrap(), edges);
         }
         for (first, last) in [(2, 2), (2, 4), (3, 6)] {
-            // What is there at the end and was not there in the same way before the window.
+            // The edges at the end of the window that did not exist, or had another label, before it.
             let (before, after) = (&versions[first - 2], &versions[last - 1]);
             let added = after.iter().filter(|(edge, label)| before.get(edge) != Some(label));
             let added: Edges = added.map(|(&edge, &label)| (edge, label)).collect();
@@ -108,11 +107,11 @@ fn every_snapshot_and_every_window() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn unknown_vertex_and_unlabelled_graph_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let session = Session::new(1).unwrap();
     let (db, _) = history(&folder.path().join("db"), &session);
-    assert!(matches!(labelled_reach(&db.view().unwrap(), 12_345, 1), Err(Error::NotFound(_))));
+    assert!(matches!(labelled_reach(&db.view().unwrap(), 12_345, 1), Err(Error::NotFound { .. })));
     let input = folder.path().join("plain.txt");
     std::fs::write(&input, "1 2\n").unwrap();
     let plain = folder.path().join("plain.anden");

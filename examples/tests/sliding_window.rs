@@ -1,4 +1,4 @@
-//! Trends of a stream, against the same window loaded anew each time.
+//! Trends of a stream, against the window loaded anew after each batch.
 
 use anden::{Changes, Database, Error, Key, KeyScheme, Options, PageRankParams};
 use anden_examples::sliding_window::trends;
@@ -6,7 +6,7 @@ use anden_examples::sliding_window::trends;
 const BATCH: usize = 50;
 const WINDOW: u32 = 3;
 
-/// A stream in which first `early` and then `late` is named often.
+/// A stream that names `early` often at first, and then `late`.
 fn stream() -> Vec<String> {
     let mut state = 1_u64;
     let mut next = |below: u64| {
@@ -14,7 +14,7 @@ fn stream() -> Vec<String> {
         (state >> 33) % below
     };
     let line = |number: u64| {
-        // Sources are new, so that no edge comes twice.
+        // Sources are new, so no edge appears twice.
         let target = match next(3) {
             0 => format!("page{}", next(40)),
             _ if number < 500 => "early".to_owned(),
@@ -36,7 +36,7 @@ fn the_window_is_what_counts() {
         assert_eq!(view.num_edges(), shown.len() as u64);
         let anew = Database::in_memory(options)?;
         let edges = shown.iter().map(|line| line.split_once(' ').unwrap());
-        // All vertices that have ever come are in the window.
+        // The window has all vertices of the stream until now.
         let vertices = lines[..num_batches * BATCH].iter().flat_map(|line| line.split(' '));
         let changes = vertices.fold(Changes::default(), |changes, vertex| changes.add_vertex(vertex));
         anew.append(&edges.fold(changes, |changes, (source, target)| changes.add_edge(source, target)))?;
@@ -61,5 +61,5 @@ fn lines_that_are_none_are_refused() {
     let db = Database::in_memory(Options { keys: KeyScheme::String, ..Options::default() }).unwrap();
     let lines = ["a b", "c"].map(String::from).into_iter();
     let error = trends(&db, lines, 1, 2, |_, _| Ok(())).unwrap_err();
-    assert!(matches!(&error, Error::InvalidInput(text) if text.contains("\"c\"")), "{error}");
+    assert!(matches!(&error, Error::InvalidInput(text) if text.as_str().contains("\"c\"")), "{error}");
 }

@@ -1,27 +1,27 @@
-//! Databases whose files were tampered with, and whose checksums all fit: `base` computes none when
-//! it is built for fuzzing.
+//! Databases with edited files and valid checksums: `base` computes no checksums when it is built for fuzzing.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use base::progress::Silent;
-use base::storage::{FaultStorage, Storage};
-use engine::{
-    AppendOptions, Changes, Database, GraphOptions, KeyScheme, LoadOptions, Maintenance, MergeScope, Result, View,
+use anden_base::progress::Silent;
+use anden_base::storage::Storage;
+use anden_engine::{
+    AppendOptions, Changes, Engine, GraphOptions, KeyScheme, LoadOptions, Maintenance, MergeScope, Result, SnapshotView,
 };
-use graph::formats::InputPath;
-use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges};
+use anden_formats::InputPath;
+use anden_graph::{Direction, Graph, GraphKind, WeightType, WeightedEdges};
+use anden_testkit::FaultStorage;
 
 use crate::{input_file, pool};
 
-/// A database on a disk of its own, with the files that a reader looks at.
+/// A database on a disk of its own, with the files that a reader opens.
 struct Sample {
     disk: FaultStorage,
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
-/// A database of one snapshot, or of many.
+/// A database of one snapshot, or of many with `has_past`.
 fn sample(options: GraphOptions, has_past: bool) -> Sample {
     let num_lines = if has_past { 60 } else { 300 };
     let lines: String = (0..num_lines).map(|i| format!("{} {} {}\n", i * i % 97, i * 31 % 83, i % 7)).collect();
@@ -30,7 +30,7 @@ fn sample(options: GraphOptions, has_past: bool) -> Sample {
     let storage: Arc<dyn Storage> = Arc::new(disk.clone());
     let load = LoadOptions { graph: options, io_order: true, ..LoadOptions::default() };
     let (database, _) =
-        Database::load_in(storage, "db".as_ref(), &[input], &load, pool(), &Silent).expect("a sound input loads");
+        Engine::load_in(storage, "db".as_ref(), &[input], &load, pool(), &Silent).expect("a sound input loads");
     if has_past {
         give_past(&database).expect("sound changes are appended");
     }
@@ -40,15 +40,15 @@ fn sample(options: GraphOptions, has_past: bool) -> Sample {
     Sample { disk, files }
 }
 
-/// Leaves snapshots before and after the base run, levels in files of their own, a delta run, parts of
-/// the dictionary, vertices that died and one that returned, and a hidden version at the end.
-fn give_past(database: &Database) -> Result<()> {
+/// Leaves snapshots before and after the base, deltas in files of their own, and a merged delta. Also leaves parts of
+/// the dictionary, removed vertices with one that returned, and a hidden version at the end.
+fn give_past(database: &Engine) -> Result<()> {
     let is_weighted = database.options().weight_type.is_some();
     let append = |step: u64| {
         let key = |number: u64| (number % 90).to_string();
         let mut changes = Changes::default().named(format!("step {step}"));
         for i in 0..4 {
-            // Some edges are there already and get another weight, some come with new vertices.
+            // Some edges exist already and get another weight; some come with new vertices.
             let (source, target) = (key(step * 13 + i), format!("{}", 80 + step * 7 + i));
             changes = match is_weighted {
                 true => changes.add_weighted_edge(&*source, &*target, 1000 - step as i64),
@@ -84,7 +84,7 @@ fn samples() -> &'static [Sample] {
     SAMPLES.get_or_init(|| {
         let weight_type = Some(WeightType::F32);
         let strings = GraphOptions { keys: KeyScheme::String, weight_type, ..GraphOptions::default() };
-        let integers = GraphOptions { direction: Direction::Undirected, ..GraphOptions::default() };
+        let integers = GraphOptions { graph_kind: GraphKind::Undirected, ..GraphOptions::default() };
         let weighted = GraphOptions { weight_type, ..integers };
         let out_only = GraphOptions { in_edges: false, ..GraphOptions::default() };
         let with_past = [strings, integers, weighted, out_only].map(|options| sample(options, true));
@@ -92,9 +92,10 @@ fn samples() -> &'static [Sample] {
     })
 }
 
-/// Opens and reads a database after the edits that the input lists: its first byte chooses the
-/// database and the next the file, then follow places (two bytes) and what to put there (one), and a
-/// rest of one byte cuts the file.
+/// Opens and reads a database after the edits in the input.
+///
+/// The first byte chooses the database, the second the file. Edits follow: a place (two bytes) and a value (one). A
+/// remaining byte cuts the file.
 pub fn read_database(input: &[u8]) {
     let [choice, file, edits @ ..] = input else { return };
     let sample = &samples()[*choice as usize % samples().len()];
@@ -110,13 +111,13 @@ pub fn read_database(input: &[u8]) {
     }
     let disk = sample.disk.duplicate();
     disk.set_contents(path, &bytes);
-    // Damage may be refused, or be another graph; it may not be a panic or a target that is no vertex.
+    // Damage may be refused, or give another graph. It must not cause a panic or a target that is no vertex.
     let _ = read_everything(disk);
 }
 
 fn read_everything(disk: FaultStorage) -> Result<()> {
-    let database = Database::open_read_only_in(Arc::new(disk), "db".as_ref())?;
-    // Each is read whatever becomes of the others.
+    let database = Engine::open_read_only_in(Arc::new(disk), "db".as_ref())?;
+    // Each view is read even if another one fails.
     let _ = database.view().and_then(|view| read(&view));
     let numbers: Vec<u32> = database.snapshots().iter().map(|snapshot| snapshot.number).collect();
     for &number in &numbers[..numbers.len() - 1] {
@@ -132,16 +133,16 @@ fn read_everything(disk: FaultStorage) -> Result<()> {
     database.verify(pool()).map(drop)
 }
 
-pub fn read(view: &View) -> Result<()> {
+pub fn read(view: &SnapshotView) -> Result<()> {
     let bound = view.vertex_bound();
     let check = |list: &[u32]| {
         assert!(list.iter().all(|&target| (target as usize) < bound));
         ControlFlow::Continue(())
     };
     for vertex in 0..bound.min(1 << 12) as u32 {
-        let _ = view.for_each_out_fragment(vertex, check);
-        let _ = view.for_each_in_fragment(vertex, check);
-        let _ = view.for_each_weighted_out_fragment::<f32>(vertex, |list, _| check(list));
+        let _ = view.for_each_fragment(Direction::Out, vertex, check);
+        let _ = view.for_each_fragment(Direction::In, vertex, check);
+        let _ = view.for_each_weighted_fragment::<f32>(Direction::Out, vertex, |list, _| check(list));
         if let Ok(key) = view.key(vertex) {
             let _ = view.vertex(&key);
         }

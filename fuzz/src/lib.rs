@@ -1,5 +1,5 @@
-//! What every parser, and the opening of a database, must keep to, whatever bytes it is given: no
-//! panic, and from a parser the same answer for any size of blocks.
+//! The promises of every parser, and of opening a database, for any bytes: no panic, and from a parser one answer for
+//! any block size.
 
 #![forbid(unsafe_code)]
 
@@ -9,22 +9,24 @@ mod log;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
-use base::parallel::Pool;
-use graph::formats::{FieldKey, InputPath, KeyKind, OnError, Source, SourceOptions, Span, WantedProperties};
-use graph::property::PropertyColumn;
-use graph::{Csr, Error, WeightType};
+use anden_base::parallel::Pool;
+use anden_formats::{
+    Error, FieldKey, InputPath, KeyKind, OnError, Source, SourceOptions, Span, WantedProperties, read_gapbs,
+};
+use anden_graph::WeightType;
+use anden_graph::property::PropertyColumn;
 
 pub use database::read_database;
 pub use log::read_log;
 
-/// What was read, in an order that does not depend on blocks.
+/// The parsed input, in an order that does not depend on blocks.
 #[derive(Debug, PartialEq)]
 struct Answer {
     edges: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Their bits: they may not be numbers that equal themselves.
+    /// The bits of the weights, because NaN does not equal itself.
     weights: Vec<u64>,
     vertices: Vec<Vec<u8>>,
-    /// By column, the text of each value.
+    /// The text of each value, by column.
     properties: Vec<Vec<String>>,
     vertex_properties: Vec<Vec<String>>,
     num_skipped: u64,
@@ -52,7 +54,7 @@ fn pool() -> &'static Pool {
     POOL.get_or_init(|| Pool::new(1).expect("a pool of one thread starts"))
 }
 
-/// A file of this process that holds the input under a name with this extension.
+/// Writes the input to a file of this process with this extension.
 fn input_file(extension: &str, bytes: &[u8]) -> PathBuf {
     let path = std::env::temp_dir().join(format!("anden-fuzz-{}.{extension}", std::process::id()));
     std::fs::write(&path, bytes).expect("the input can be written");
@@ -92,7 +94,7 @@ fn read<K: Shown>(path: &Path, options: &SourceOptions) -> Result<Answer, Error>
     Ok(answer)
 }
 
-/// Appends the values of a block's columns, of which each has a row for each edge or vertex.
+/// Appends the values of a block's columns. Each column has one row for each edge or vertex.
 fn push_texts(texts: &mut [Vec<String>], columns: &[PropertyColumn], num_rows: usize) {
     assert_eq!(texts.len(), columns.len());
     for (texts, column) in texts.iter_mut().zip(columns) {
@@ -101,7 +103,7 @@ fn push_texts(texts: &mut [Vec<String>], columns: &[PropertyColumn], num_rows: u
     }
 }
 
-/// Reads the input as a file of this extension; its first byte chooses the options.
+/// Reads the input as a file of this extension. Its first byte chooses the options.
 pub fn read_text(extension: &str, input: &[u8]) {
     let Some((&choice, bytes)) = input.split_first() else { return };
     let keys = if choice & 1 == 0 { KeyKind::Integer } else { KeyKind::String };
@@ -125,10 +127,11 @@ pub fn read_text(extension: &str, input: &[u8]) {
         answer.map_err(|error| error.to_string())
     };
     let (large, small) = (answer(64 << 10), answer(if extension == "parquet" { 4 } else { 64 }));
-    // What a decoder gives before it fails depends on how much it is asked for, and how long a line
-    // may be on the blocks.
+    // The output of a decoder before its failure depends on the size of the reads, and the longest accepted line on the
+    // blocks.
     let depends = |answer: &Result<Answer, String>| matches!(answer, Err(e) if e.contains("cannot read") || e.contains("expected lines of at most"));
-    // Of a row group that is read in pieces, a later page is not read before the rows of an earlier one.
+    // If a row group is read in parts, a later page is not read before the rows of an earlier one, so errors may
+    // differ.
     if extension == "parquet" && (large.is_err() || small.is_err()) {
         assert!(large.is_err() && small.is_err(), "{large:?} {small:?}");
     } else if !depends(&large) && !depends(&small) {
@@ -136,18 +139,18 @@ pub fn read_text(extension: &str, input: &[u8]) {
     }
 }
 
-/// Reads the input as a serialized graph, as edges and as a whole.
+/// Reads the input as a serialized graph, both as edges and as a whole.
 pub fn read_serialized(input: &[u8]) {
     let path = input_file("wsg", input);
     let edges = read::<u64>(&path, &SourceOptions::default());
-    let graph = Csr::read_gapbs(&path, pool());
+    let graph = read_gapbs(&path, pool());
     if let (Ok(edges), Ok(graph)) = (edges, graph) {
-        assert_eq!(edges.edges.len() as u64, graph::Graph::num_edges(&graph));
+        assert_eq!(edges.edges.len() as u64, anden_graph::Graph::num_edges(&graph));
     }
     let _ = read::<u64>(&path, &SourceOptions { weights: Some(WeightType::F64), ..SourceOptions::default() });
 }
 
-/// Reads a Graphalytics graph whose properties are the input.
+/// Reads a Graphalytics graph with the input as its properties.
 pub fn read_properties(input: &[u8]) {
     let path = input_file("properties", input);
     std::fs::write(path.with_extension("e"), "1 2 0.5\n2 3 1\n").expect("the edges can be written");

@@ -1,26 +1,26 @@
-//! Logs that were tampered with, and whose checksums all fit: `base` computes none when it is built for fuzzing.
+//! WALs with edits and valid checksums: `base` computes no checksums when it is built for fuzzing.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use base::storage::FaultStorage;
-use engine::{Database, GraphOptions, Key, KeyScheme, Missing, Result, Update};
-use graph::{Direction, WeightType};
+use anden_engine::{Engine, GraphOptions, Key, KeyScheme, Missing, Result, Update};
+use anden_graph::{GraphKind, WeightType};
+use anden_testkit::FaultStorage;
 
 use crate::database::read;
 use crate::pool;
 
 const DB: &str = "db";
 const SEGMENT: &str = "db/wal-000001";
-/// Where the first group of a segment is, where the length of its payload is in it, and where its payload begins.
+/// The offsets in a segment of the first group, of the length of its payload, and of its payload.
 const FIRST_GROUP: usize = 64;
 const LEN_AT: usize = FIRST_GROUP + 16;
 const PAYLOAD_AT: usize = FIRST_GROUP + 40;
 
-/// A database whose commits are in the log only, with what is used of the segment.
+/// A database with commits in the WAL only, and the used bytes of the segment.
 fn sample(options: GraphOptions) -> (FaultStorage, Vec<u8>) {
     let disk = FaultStorage::default();
-    let database = Database::create_in(Arc::new(disk.clone()), Path::new(DB), options).expect("a database is made");
+    let database = Engine::create_in(Arc::new(disk.clone()), Path::new(DB), options).expect("a database is made");
     let key = |number: u64| match options.keys {
         KeyScheme::String => Key::from(format!("v{number}")),
         _ => Key::from(number),
@@ -51,15 +51,16 @@ fn samples() -> &'static [(FaultStorage, Vec<u8>)] {
         let integers = GraphOptions::default();
         let strings = GraphOptions { keys: KeyScheme::String, weight_type: Some(WeightType::F32), ..integers };
         let undirected =
-            GraphOptions { direction: Direction::Undirected, weight_type: Some(WeightType::I64), ..integers };
+            GraphOptions { graph_kind: GraphKind::Undirected, weight_type: Some(WeightType::I64), ..integers };
         let ordered = GraphOptions { ordered: true, ..integers };
         [integers, strings, undirected, ordered].map(sample).into()
     })
 }
 
-/// Opens a database whose log is not what was written: the first byte chooses the database, and whether what follows are
-/// edits of the segment (a place of two bytes, and what to put there), after which a byte that is left cuts it; or what
-/// the first commit is.
+/// Opens a database with an edited WAL. The first byte chooses the database.
+///
+/// If its high bit is 0, edits of the segment follow: a place (two bytes) and a value (one). A remaining byte cuts the
+/// segment. If it is 1, the rest is the payload of the first commit.
 pub fn read_log(input: &[u8]) {
     let [choice, rest @ ..] = input else { return };
     let (disk, whole) = &samples()[*choice as usize % samples().len()];
@@ -80,14 +81,14 @@ pub fn read_log(input: &[u8]) {
     }
     let disk = disk.duplicate();
     disk.set_contents(SEGMENT.as_ref(), &bytes);
-    // A reader first: a writer cuts the log.
+    // The reader comes first, because a writer truncates the WAL.
     let _ =
-        Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).and_then(|database| read(&database.view()?));
+        Engine::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).and_then(|database| read(&database.view()?));
     let _ = write_on(&disk);
 }
 
 fn write_on(disk: &FaultStorage) -> Result<()> {
-    let database = Database::open_in(Arc::new(disk.clone()), Path::new(DB))?;
+    let database = Engine::open_in(Arc::new(disk.clone()), Path::new(DB))?;
     read(&database.view()?)?;
     database.apply(&[Update::RemoveVertex("v1".into())], Missing::Lenient, pool())?;
     database.close()

@@ -1,8 +1,8 @@
-//! Circles among the modules of a crate: a module may not need one that needs it, directly or through others.
+//! Import circles among the modules of a crate: a module may not need one that needs it, directly or through others.
 //!
-//! The root manifest lists the crates that have none (`[workspace.metadata] without-circles`). A module is what a `mod`
-//! line of `lib.rs` names, with all files below it. It needs those that its code names as `crate::…`, also through a
-//! name that `lib.rs` exports again. The root itself is no module, and tests at the end of a file are exempt.
+//! The root manifest lists the checked crates (`[workspace.metadata] without-circles`). A module is the target of a
+//! `mod` line of `lib.rs`, with all files below it. It needs the modules that its code names as `crate::…`, also
+//! through names that `lib.rs` re-exports. The root itself is no module, and tests at the end of a file are exempt.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,20 +13,20 @@ use anyhow::{Context, Result};
 use crate::Fault;
 use crate::source::Source;
 
-/// What a module needs: by the name of the other, the first file and line that names it.
+/// The needs of a module: for each other module, the first file and line that names it.
 type Needs = BTreeMap<String, (PathBuf, usize)>;
 
-/// The circles of the crate whose sources are in `folder`, which is relative to `root`.
+/// The circles of the crate with the sources in `folder`, a path relative to `root`.
 pub fn check_crate(root: &Path, folder: &Path) -> Result<Vec<Fault>> {
     let lib = folder.join("lib.rs");
     let text = fs::read_to_string(root.join(&lib)).with_context(|| format!("cannot read {}", lib.display()))?;
-    let exports = exports(&code_of(&text).join("\n"));
+    let exports = exports(&Source::new(&text).code_before_tests().join("\n"));
     let mut modules: BTreeMap<String, Needs> = BTreeMap::new();
     for module in exports.values().collect::<BTreeSet<_>>() {
         let needs = modules.entry(module.clone()).or_default();
         for path in files_of(root, folder, module)? {
             let text = fs::read_to_string(root.join(&path))?;
-            for (line, name) in named(&code_of(&text)) {
+            for (line, name) in named(Source::new(&text).code_before_tests()) {
                 if let Some(other) = exports.get(&name).filter(|other| *other != module) {
                     needs.entry(other.clone()).or_insert_with(|| (path.clone(), line));
                 }
@@ -36,16 +36,7 @@ pub fn check_crate(root: &Path, folder: &Path) -> Result<Vec<Fault>> {
     Ok(circles(&modules))
 }
 
-/// The code of a file up to its tests.
-fn code_of(text: &str) -> Vec<String> {
-    let mut code = Source::new(text).code;
-    if let Some(tests) = code.iter().position(|line| line.starts_with("mod tests")) {
-        code.truncate(tests);
-    }
-    code
-}
-
-/// By name, the module that has it: modules themselves, and what the root exports of them.
+/// The module of each name: modules themselves, and the names that the root re-exports.
 fn exports(lib: &str) -> BTreeMap<String, String> {
     let mut exports = BTreeMap::new();
     for statement in lib.split(';') {
@@ -89,7 +80,7 @@ fn files_of(root: &Path, folder: &Path, module: &str) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The first names behind `crate::`, with their lines, counted from 1.
+/// The first name after each `crate::`, with its line, counted from 1.
 fn named(code: &[String]) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (index, line) in code.iter().enumerate() {
@@ -99,7 +90,7 @@ fn named(code: &[String]) -> Vec<(usize, String)> {
                 found.extend(words(rest).next().map(|name| (index + 1, name.to_owned())));
                 continue;
             }
-            // A list may go on in the lines below; what stands in lists of its own is not of the root.
+            // A list may continue on the lines below. Names in nested lists do not belong to the root.
             let mut depth = 0;
             let text = [&[rest.to_owned()][..], &code[index + 1..]].concat().join("\n");
             let mut names = String::new();
@@ -118,7 +109,7 @@ fn named(code: &[String]) -> Vec<(usize, String)> {
     found
 }
 
-/// For each module that needs itself through others, a fault where it names the first of them.
+/// One fault for each module that needs itself through others, at the first name on the way.
 fn circles(modules: &BTreeMap<String, Needs>) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (module, needs) in modules {

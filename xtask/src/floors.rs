@@ -1,9 +1,10 @@
 //! The floors: a crate may depend only on crates of lower floors.
 //!
-//! The root manifest says who lives where (`[workspace.metadata.floors]`) and which third-party crates belong to the
-//! top floor alone (`[workspace.metadata] top-floor-only`), because nothing below it parses options, prints or knows
-//! JSON. Some crates are [without circles](circles) among their modules. Development dependencies are exempt: a test may look at anything. A member without a floor (a bench, a test
-//! kit, this program) may use every floor, and no floor may use it.
+//! The root manifest gives each crate its floor (`[workspace.metadata.floors]`). It also lists the third-party crates
+//! that belong to the top floor alone (`[workspace.metadata] top-floor-only`), because nothing below parses options
+//! or prints, and those that a few crates share (`[workspace.metadata.only-in]`). Some crates must be [without circles](circles) among their modules. Development dependencies
+//! are exempt, because a test may use any crate. A member without a floor (a bench, a test kit, this program) may use
+//! every floor, and no floor may use it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,23 +16,25 @@ use serde_json::Value;
 
 use crate::{Fault, circles};
 
-/// One member of the workspace and what it needs to be built, development dependencies left out.
+/// A member of the workspace and its dependencies, without development dependencies.
 #[derive(Debug)]
 struct Member {
     manifest: PathBuf,
-    /// (the package depended upon, the key under which the manifest names it)
+    /// Pairs of the package and the key that names it in the manifest.
     dependencies: Vec<(String, String)>,
 }
 
-/// What the root manifest says about floors.
+/// The rules about floors in the root manifest.
 #[derive(Debug, Default)]
 struct Plan {
     floors: BTreeMap<String, u64>,
     top_floor_only: Vec<String>,
+    /// By third-party crate: the members with a floor that may use it.
+    only_in: BTreeMap<String, Vec<String>>,
     without_circles: Vec<String>,
 }
 
-/// Reads the workspace at `root` through `cargo metadata` and gives the faults and a line of summary.
+/// Reads the workspace at `root` through `cargo metadata`. Returns the faults and a summary line.
 pub fn check_workspace(root: &Path) -> Result<(Vec<Fault>, String)> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -70,13 +73,16 @@ fn read_plan(metadata: &Value) -> Result<Plan> {
         let floor = floor.as_u64().with_context(|| format!("the floor of {name} is {floor}, expected a number"))?;
         plan.floors.insert(name.clone(), floor);
     }
-    let names = |key: &str| -> Result<Vec<String>> {
-        let names = metadata[key].as_array().into_iter().flatten();
+    let names = |key: &str, list: &Value| -> Result<Vec<String>> {
+        let names = list.as_array().into_iter().flatten();
         let name = |name: &Value| Some(name.as_str()?.to_owned());
         names.map(name).collect::<Option<_>>().with_context(|| format!("{key} holds something that is no name"))
     };
-    plan.top_floor_only = names("top-floor-only")?;
-    plan.without_circles = names("without-circles")?;
+    plan.top_floor_only = names("top-floor-only", &metadata["top-floor-only"])?;
+    plan.without_circles = names("without-circles", &metadata["without-circles"])?;
+    for (target, list) in metadata["only-in"].as_object().into_iter().flatten() {
+        plan.only_in.insert(target.clone(), names("only-in", list)?);
+    }
     Ok(plan)
 }
 
@@ -100,7 +106,7 @@ fn read_members(metadata: &Value, root: &Path) -> Result<BTreeMap<String, Member
     Ok(members)
 }
 
-/// The faults, each with the dependency's key in front of its message and no line yet.
+/// The faults, without lines yet. Each message begins with the key of the dependency.
 fn check(plan: &Plan, members: &BTreeMap<String, Member>) -> Vec<Fault> {
     let mut faults = Vec::new();
     for name in plan.floors.keys().filter(|name| !members.contains_key(*name)) {
@@ -122,7 +128,12 @@ fn check(plan: &Plan, members: &BTreeMap<String, Member>) -> Vec<Fault> {
                 None if floor < top && plan.top_floor_only.contains(target) => {
                     format!("{key}: {name} (floor {floor}) depends on {target}, which belongs to floor {top} alone")
                 }
-                None => continue,
+                None => match plan.only_in.get(target) {
+                    Some(users) if !users.contains(name) => {
+                        format!("{key}: {name} depends on {target}, which belongs to {} alone", users.join(" and "))
+                    }
+                    _ => continue,
+                },
             };
             faults.push(Fault::new(&member.manifest, 1, message));
         }
@@ -163,7 +174,11 @@ mod tests {
                 })
             })
             .collect();
-        let floors = json!({ "floors": { "x-base": 0, "left": 1, "right": 1, "top": 2 }, "top-floor-only": ["clap"] });
+        let floors = json!({
+            "floors": { "x-base": 0, "left": 1, "right": 1, "top": 2 },
+            "top-floor-only": ["clap"],
+            "only-in": { "serde_json": ["right", "top"] },
+        });
         let plan = read_plan(&floors).unwrap();
         let members = read_members(&json!({ "packages": packages }), Path::new("")).unwrap();
         check(&plan, &members).iter().map(ToString::to_string).collect()
@@ -201,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn development_dependencies_are_exempt_and_development_crates_are_not_for_floors() {
+    fn only_dev_dependencies_may_lack_a_floor() {
         assert_eq!(
             house(vec![dependency("kit", Some("dev"), None), dependency("top", Some("dev"), None)], vec![]).len(),
             0
@@ -216,6 +231,15 @@ mod tests {
         let found = house(vec![dependency("clap", None, None)], vec![]);
         assert_eq!(found.len(), 1);
         assert!(found[0].contains("clap, which belongs to floor 2 alone"), "{found:?}");
+    }
+
+    #[test]
+    fn some_crates_may_share_a_dependency() {
+        let json = || vec![dependency("serde_json", None, None)];
+        assert_eq!(house(vec![], json()), [""; 0]);
+        let found = house(json(), vec![]);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("serde_json, which belongs to right and top alone"), "{found:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! The countable rules of style. Each looks at one file and says where it is broken; `tidy` decides which apply.
+//! The countable rules of style. Each checks one file and gives the places of its faults. `tidy` decides which rules
+//! apply.
 //!
-//! The words that a rule looks for are put together with `concat!`, so that the rules can be held against this file.
+//! The words that a rule looks for are put together with `concat!`, so that this file passes its own rules.
 
 use std::path::Path;
 
@@ -21,7 +22,7 @@ const LEFTOVER_CODE: [(&str, &str); 5] = [
     (concat!("should_", "panic"), "assert what the call returns, or catch the panic around that call alone"),
 ];
 const LEFTOVER_FENCES: [&str; 2] = [concat!("```ign", "ore"), concat!("```should_", "panic")];
-/// A module says what it hides; these names say nothing.
+/// A module's name tells its subject. These names do not.
 const EMPTY_NAMES: [&str; 9] = ["util", "utils", "helper", "helpers", "common", "manager", "managers", "misc", "old"];
 /// Folders that belong to one machine or one user.
 const MACHINE_FOLDERS: [&str; 5] =
@@ -129,7 +130,8 @@ fn report_function(path: &Path, name: &str, first: usize, last: usize, faults: &
     }
 }
 
-/// How many lines below the first the body ends that begins after column `start`; none for a declaration.
+/// The index of the line on which a body ends that begins after column `start` of the first line. `None` for a
+/// declaration.
 fn body_end(code: &[String], start: usize) -> Option<usize> {
     let (mut brackets, mut braces) = (0_i32, 0_i32);
     for (index, line) in code.iter().enumerate() {

@@ -1,23 +1,32 @@
-//! A Rust file with its comments, strings and characters blanked out, so that rules look at code and nothing else.
+//! A Rust file split into code and comments, so that a rule checks one of them.
 //!
-//! A full parser would know more and cost a dependency of many crates; the rules need only what stands where.
+//! A full parser would know more but cost a dependency on many crates. The rules need only the split.
 
-/// The lines of a file, twice: as written, and as code alone.
+/// The lines of a file, three times: as written, as code, and as comments.
 #[derive(Debug)]
 pub struct Source {
     /// As written.
     pub raw: Vec<String>,
-    /// The same lines and columns, with a space for every character of a comment or inside a literal.
+    /// The code: equal lines and columns, with a space for every character of a comment or inside a literal.
     pub code: Vec<String>,
+    /// The comments: equal lines and columns, with a space for every character outside a comment.
+    pub comments: Vec<String>,
 }
 
 impl Source {
-    /// Splits `text` and blanks out what is no code.
+    /// Splits `text` into code and comments.
     pub fn new(text: &str) -> Self {
-        let mut scanner = Scanner { rest: text.chars().collect(), at: 0, code: String::with_capacity(text.len()) };
+        let output = || String::with_capacity(text.len());
+        let mut scanner = Scanner { rest: text.chars().collect(), at: 0, code: output(), comments: output() };
         scanner.run();
         let lines = |text: &str| text.lines().map(str::to_owned).collect();
-        Self { raw: lines(text), code: lines(&scanner.code) }
+        Self { raw: lines(text), code: lines(&scanner.code), comments: lines(&scanner.comments) }
+    }
+
+    /// The lines before the test module at the end of the file.
+    pub fn code_before_tests(&self) -> &[String] {
+        let end = self.code.iter().position(|line| line.starts_with("mod tests"));
+        &self.code[..end.unwrap_or(self.code.len())]
     }
 }
 
@@ -25,14 +34,15 @@ struct Scanner {
     rest: Vec<char>,
     at: usize,
     code: String,
+    comments: String,
 }
 
 impl Scanner {
     fn run(&mut self) {
         while let Some(c) = self.peek(0) {
             match c {
-                '/' if self.peek(1) == Some('/') => self.blank_while(|c| c != '\n'),
-                '/' if self.peek(1) == Some('*') => self.blank_block_comment(),
+                '/' if self.peek(1) == Some('/') => self.line_comment(),
+                '/' if self.peek(1) == Some('*') => self.block_comment(),
                 '"' => self.blank_string(),
                 '\'' => self.blank_character(),
                 c if c == '_' || c.is_alphanumeric() => self.word(),
@@ -47,12 +57,22 @@ impl Scanner {
 
     fn keep(&mut self, c: char) {
         self.code.push(c);
+        self.comments.push(blank_of(c));
         self.at += 1;
     }
 
     fn blank(&mut self) {
         if let Some(c) = self.peek(0) {
-            self.code.push(if c == '\n' { '\n' } else { ' ' });
+            self.code.push(blank_of(c));
+            self.comments.push(blank_of(c));
+            self.at += 1;
+        }
+    }
+
+    fn comment(&mut self) {
+        if let Some(c) = self.peek(0) {
+            self.code.push(blank_of(c));
+            self.comments.push(c);
             self.at += 1;
         }
     }
@@ -63,23 +83,29 @@ impl Scanner {
         }
     }
 
+    fn line_comment(&mut self) {
+        while self.peek(0).is_some_and(|c| c != '\n') {
+            self.comment();
+        }
+    }
+
     /// Block comments nest.
-    fn blank_block_comment(&mut self) {
+    fn block_comment(&mut self) {
         let mut depth = 0_u32;
         while let Some(c) = self.peek(0) {
             let pair = (c, self.peek(1));
             if pair == ('/', Some('*')) || pair == ('*', Some('/')) {
                 depth = if c == '/' { depth + 1 } else { depth - 1 };
-                self.blank();
+                self.comment();
             }
-            self.blank();
+            self.comment();
             if depth == 0 {
                 return;
             }
         }
     }
 
-    /// The quotes stay, so that code with a string is not taken for code without.
+    /// Blanks a string. The quotes stay, so that a line with a string is not taken for one without code.
     fn blank_string(&mut self) {
         self.keep('"');
         while let Some(c) = self.peek(0) {
@@ -94,7 +120,7 @@ impl Scanner {
         }
     }
 
-    /// At the opening quote of a raw string: blanks to the quote that is followed by as many hashes.
+    /// Blanks a raw string, from its opening quote to the quote followed by `hashes` hashes.
     fn blank_raw_string(&mut self, hashes: usize) {
         self.keep('"');
         while let Some(c) = self.peek(0) {
@@ -139,7 +165,12 @@ impl Scanner {
     }
 }
 
-/// Whether `word` stands in `text` with no letter, digit or underscore on either side; gives where it starts.
+/// Lines and columns stay.
+fn blank_of(c: char) -> char {
+    if c == '\n' { '\n' } else { ' ' }
+}
+
+/// The position of `word` in `text` as a whole word, without a letter, digit or underscore on either side.
 pub fn find_word(text: &str, word: &str) -> Option<usize> {
     let is_part = |c: char| c == '_' || c.is_alphanumeric();
     text.match_indices(word).map(|(start, _)| start).find(|&start| {
@@ -161,6 +192,19 @@ mod tests {
     fn comments_are_blank() {
         assert_eq!(code("a // b\nc /* d /* e */ f\n g */ h"), "a     \nc               \n      h");
         assert_eq!(code("/// doc\n//! doc"), "       \n       ");
+    }
+
+    #[test]
+    fn comments_keep_their_place() {
+        let comments = |text| Source::new(text).comments.join("\n");
+        assert_eq!(comments("a(\"// b\") // c\n/* d\ne */ f"), "          // c\n/* d\ne */  ");
+    }
+
+    #[test]
+    fn test_module_ends_the_code() {
+        let source = Source::new("fn a() {}\n// mod tests\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\n");
+        assert_eq!(source.code_before_tests().len(), 3);
+        assert_eq!(Source::new("fn a() {}\n").code_before_tests().len(), 1);
     }
 
     #[test]

@@ -1,37 +1,39 @@
-//! Which files the rules of style apply to, and what the tree looks like as a whole.
+//! The files to which each rule of style applies, and the rules over the whole tree.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
+use crate::measures::Counts;
 use crate::source::{Source, find_word};
-use crate::{Fault, defences, rules};
+use crate::tree::{Tree, has_extension};
+use crate::{Fault, defences, documents, ratchet, report, rules};
 
 /// The crate with unsafe code: it owns mapped memory, SIMD and unchecked reads behind safe functions.
 const UNSAFE_CRATE: &str = "crates/base";
-/// The one module with unsafe code elsewhere: the memory of the live graph, which readers share with its writer.
-const UNSAFE_MODULE: &str = "crates/terrace/src/arena.rs";
-/// A test that forks, for which no crate has a safe function.
+/// The only other module with unsafe code: the memory of the memtable, which readers share with the writer.
+const UNSAFE_MODULE: &str = "crates/memtable/src/arena.rs";
+/// A test that forks: no crate has a safe function for that.
 const UNSAFE_TEST: &str = "crates/engine/tests/forked.rs";
-/// The root above that module; it denies unsafe code and allows it there.
-const UNSAFE_MODULE_ROOT: &str = "crates/terrace/src/lib.rs";
-/// Half of the Rust files are shorter than this.
+/// The root above that module, which denies unsafe code elsewhere.
+const UNSAFE_MODULE_ROOT: &str = "crates/memtable/src/lib.rs";
+/// The maximum of the median length of Rust files.
 const MAX_MEDIAN_LINES: usize = 250;
 
-/// Holds every file of the checkout that git does not ignore against the rules; gives faults and a line of summary.
+/// Checks every file of the checkout that git does not ignore. Returns the faults and a summary line.
 pub fn check_tree(root: &Path) -> Result<(Vec<Fault>, String)> {
     let mut faults = Vec::new();
     let mut lengths = Vec::new();
-    for path in files(root)? {
-        let Ok(bytes) = fs::read(root.join(&path)) else { continue }; // removed, but not yet from the index
-        let Some(text) = text_of(&bytes) else { continue };
-        check_file(&path, text, &mut faults);
+    let tree = Tree::read(root)?;
+    documents::check(&tree, &mut faults);
+    ratchet::check(&tree, &Counts::of(&tree), &mut faults);
+    for (path, text) in tree.texts() {
+        check_file(path, text, &mut faults);
         if path == Path::new(defences::TABLE) {
-            defences::check_table(root, text, &mut faults);
+            defences::check_table(&tree, text, &mut faults);
         }
-        if is_rust(&path) {
+        if is_rust(path) {
             lengths.push(text.lines().count());
         }
     }
@@ -45,40 +47,33 @@ pub fn check_tree(root: &Path) -> Result<(Vec<Fault>, String)> {
     Ok((faults, format!("{} Rust files, median {median} lines, longest {longest}", lengths.len())))
 }
 
-/// What git tracks or would track: the new files of a change count before they are committed.
-fn files(root: &Path) -> Result<Vec<PathBuf>> {
-    let output = Command::new("git")
-        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-        .current_dir(root)
-        .output()
-        .context("cannot run git")?;
-    if !output.status.success() {
-        bail!("git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+/// The counts of all measures as tables, or the counted places at or below `under` if that is given.
+pub fn counts(root: &Path, under: Option<&str>) -> Result<String> {
+    let counts = Counts::of(&Tree::read(root)?);
+    Ok(under.map_or_else(|| report::tables(&counts), |under| report::places(&counts, Path::new(under))))
+}
+
+/// Lowers the limits of the measures to today's counts. Returns a line for each lowered limit.
+pub fn lower(root: &Path) -> Result<String> {
+    let tree = Tree::read(root)?;
+    let (text, changes) = ratchet::lowered(&tree, &Counts::of(&tree));
+    if changes.is_empty() {
+        return Ok("no limit is above its count\n".to_owned());
     }
-    let list = String::from_utf8(output.stdout).context("a file's name is not UTF-8")?;
-    Ok(list.split('\0').filter(|name| !name.is_empty()).map(PathBuf::from).collect())
-}
-
-/// The text, if the file is text: data and archives are none of our rules' business.
-fn text_of(bytes: &[u8]) -> Option<&str> {
-    let is_binary = bytes.iter().take(8192).any(|&byte| byte == 0);
-    if is_binary { None } else { std::str::from_utf8(bytes).ok() }
-}
-
-fn has_extension(path: &Path, extensions: &[&str]) -> bool {
-    path.extension().and_then(|extension| extension.to_str()).is_some_and(|found| extensions.contains(&found))
+    fs::write(root.join(ratchet::LIMITS), text).with_context(|| format!("cannot write {}", ratchet::LIMITS))?;
+    Ok(changes.join("\n") + "\n")
 }
 
 fn is_rust(path: &Path) -> bool {
     has_extension(path, &["rs"])
 }
 
-/// Programs of every language, by extension or, without one, by the names that such programs have here.
+/// Whether the file is a program in any language, by its extension or by the known names without one.
 fn is_code(path: &Path) -> bool {
     has_extension(path, &["rs", "py", "pyi", "sh"]) || path.ends_with("Makefile") || path.ends_with(".ci/run")
 }
 
-/// A library's or program's first file, where attributes hold for the whole crate.
+/// Whether the file is a crate root, whose attributes hold for the whole crate.
 fn is_crate_root(path: &Path) -> bool {
     path.ends_with("src/lib.rs") || path.ends_with("src/main.rs")
 }
@@ -122,6 +117,8 @@ fn check_rust(path: &Path, source: &Source, faults: &mut Vec<Fault>) {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     fn check(path: &str, text: &str) -> Vec<String> {
@@ -134,28 +131,28 @@ mod tests {
     fn unsafe_code_has_its_homes() {
         let text = "//! Doc.\n// SAFETY: fine.\nfn f() { unsafe { g() } }\n";
         assert_eq!(check("crates/base/src/mapped.rs", text), [""; 0]);
-        assert_eq!(check("crates/terrace/src/arena.rs", text), [""; 0]);
+        assert_eq!(check("crates/memtable/src/arena.rs", text), [""; 0]);
         assert_eq!(check("crates/engine/tests/forked.rs", text), [""; 0]);
         assert_eq!(check("crates/engine/tests/live.rs", text).len(), 1);
-        assert_eq!(check("crates/terrace/src/batch.rs", text).len(), 1);
-        assert_eq!(check("crates/terrace/src/arena.rs", "//! Doc.\nfn f() { unsafe { g() } }\n").len(), 1);
+        assert_eq!(check("crates/memtable/src/batch.rs", text).len(), 1);
+        assert_eq!(check("crates/memtable/src/arena.rs", "//! Doc.\nfn f() { unsafe { g() } }\n").len(), 1);
         assert_eq!(
-            check("crates/lama/src/run.rs", text),
-            ["crates/lama/src/run.rs:3: unsafe code belongs to crates/base"]
+            check("crates/snapshots/src/run.rs", text),
+            ["crates/snapshots/src/run.rs:3: unsafe code belongs to crates/base"]
         );
-        assert_eq!(check("crates/lama/src/run.rs", "//! Doc.\n#![deny(unsafe_code)]\n// unsafe\n"), [""; 0]);
+        assert_eq!(check("crates/snapshots/src/run.rs", "//! Doc.\n#![deny(unsafe_code)]\n// unsafe\n"), [""; 0]);
     }
 
     #[test]
     fn only_crate_roots_outside_base_must_forbid_it() {
-        assert_eq!(check("crates/lama/src/lib.rs", "//! Doc.\n").len(), 1);
+        assert_eq!(check("crates/snapshots/src/lib.rs", "//! Doc.\n").len(), 1);
         assert_eq!(check("xtask/src/main.rs", "//! Doc.\n").len(), 1);
         assert_eq!(check("crates/base/src/lib.rs", "//! Doc.\n").len(), 0);
-        assert_eq!(check("crates/lama/src/run.rs", "//! Doc.\n").len(), 0);
+        assert_eq!(check("crates/snapshots/src/run.rs", "//! Doc.\n").len(), 0);
     }
 
     #[test]
-    fn rules_of_words_hold_for_every_text_and_rules_of_code_for_code() {
+    fn word_rules_and_code_rules_differ_in_scope() {
         let marker = concat!("FIX", "ME\n");
         assert_eq!(check("docs/format.md", marker).len(), 1);
         assert_eq!(check("Makefile", marker).len(), 1);
@@ -167,14 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_not_read_as_text() {
-        assert_eq!(text_of(b"a\0b"), None);
-        assert_eq!(text_of(b"\xfd7zXZ"), None);
-        assert_eq!(text_of("é".as_bytes()), Some("é"));
-    }
-
-    #[test]
-    fn a_tree_is_listed_with_its_new_files_and_without_its_ignored_ones() {
+    fn tree_includes_new_files_but_not_ignored_ones() {
         let folder = std::env::temp_dir().join(format!("xtask-tidy-{}", std::process::id()));
         fs::create_dir_all(folder.join("target")).unwrap();
         let git = Command::new("git").args(["init", "--quiet"]).current_dir(&folder).status().unwrap();

@@ -1,11 +1,11 @@
-//! The program as make calls it: faults planted in a small workspace come out as lines, and as the exit status.
+//! The program as make calls it: planted faults in a small workspace are printed, and give the exit status.
 #![forbid(unsafe_code)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A workspace of two crates on two floors, gone when the test ends.
+/// A workspace of two crates on two floors, removed on drop.
 struct Workspace(PathBuf);
 
 impl Workspace {
@@ -31,10 +31,10 @@ impl Workspace {
         fs::write(path, text).unwrap();
     }
 
-    /// The exit status and what was printed to standard output.
-    fn xtask(&self, argument: &str) -> (i32, String) {
+    /// Runs xtask. Returns the exit status and standard output.
+    fn xtask(&self, arguments: &str) -> (i32, String) {
         let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
-            .arg(argument)
+            .args(arguments.split(' '))
             .env("CARGO_MANIFEST_DIR", self.0.join("xtask"))
             .output()
             .unwrap();
@@ -66,7 +66,7 @@ fn development_dependencies_may_look_upward() {
 }
 
 #[test]
-fn an_upward_edge_under_another_name_is_found_with_its_line() {
+fn renamed_upward_dependency_is_found_with_line() {
     let renamed = "[build-dependencies]\nattic = { package = \"roof\", path = \"../upper\" }\n";
     let (status, text) = Workspace::new("upward", renamed).xtask("floors");
     assert_eq!(status, 1);
@@ -92,7 +92,27 @@ fn breaches_of_style_are_found_with_their_lines() {
 }
 
 #[test]
-fn a_place_that_is_no_workspace_is_an_error_and_no_pass() {
+fn limits_follow_falling_counts() {
+    let workspace = Workspace::new("limits", "");
+    let git = Command::new("git").args(["init", "--quiet"]).current_dir(&workspace.0).status().unwrap();
+    assert!(git.success());
+    workspace.write("xtask/limits.toml", "document-inversion = 2\n");
+    workspace.write("a.md", "Of a page, the lists.\n");
+    let (status, text) = workspace.xtask("tidy");
+    assert_eq!(status, 1);
+    assert!(text.starts_with("xtask/limits.toml:1: document-inversion: 1, below the limit 2;"), "{text}");
+    assert_eq!(workspace.xtask("tidy --lower"), (0, "document-inversion: 2 to 1\n".to_owned()));
+    assert_eq!(workspace.xtask("tidy").0, 0);
+    assert_eq!(workspace.xtask("tidy --lower"), (0, "no limit is above its count\n".to_owned()));
+    let place = "a.md:1: document-inversion: Of a page, the lists.\n";
+    assert_eq!(workspace.xtask("tidy --counts a.md"), (0, place.to_owned()));
+    assert!(workspace.xtask("tidy --counts").1.contains("1  a.md: document-inversion 1\n"));
+    workspace.write("a.md", "Of a page, the lists.\n\n[b](b.md)\n");
+    assert!(workspace.xtask("tidy").1.starts_with("a.md:3: broken link 'b.md': the repository has no b.md\n"));
+}
+
+#[test]
+fn directory_without_workspace_is_an_error() {
     let workspace = Workspace::new("nowhere", "");
     fs::remove_file(Path::new(&workspace.0).join("Cargo.toml")).unwrap();
     let (status, text) = workspace.xtask("floors");

@@ -1,124 +1,126 @@
-//! The kernels as methods of a view, for those who know which one they want.
+//! One method of a view for each kernel.
 //!
-//! The one table of all kernels, with every parameter, is [`Job`](crate::Job).
+//! [`Job`](crate::Job) is the table of all kernels with all parameters.
 
-use base::VertexId;
-use kernels::bc::{BcParams, BcSources};
-use kernels::bfs::BfsParams;
-use kernels::cdlp::CdlpParams;
-use kernels::kcore::KcoreParams;
-use kernels::lcc::LccParams;
-use kernels::pagerank::PageRankParams;
-use kernels::scc::SccParams;
-use kernels::sssp::{Distances, SsspParams};
-use kernels::triangles::TriangleParams;
-use kernels::wcc::WccParams;
+use anden_base::VertexId;
+use anden_kernels::SourceChoice;
+use anden_kernels::bc::BcParams;
+use anden_kernels::bfs::BfsParams;
+use anden_kernels::cdlp::CdlpParams;
+use anden_kernels::kcore::KcoreParams;
+use anden_kernels::lcc::LccParams;
+use anden_kernels::pagerank::PageRankParams;
+use anden_kernels::scc::SccParams;
+use anden_kernels::sssp::{Distances, SsspParams};
+use anden_kernels::triangles::TriangleParams;
+use anden_kernels::wcc::WccParams;
 
 use crate::weighted::on_weighted;
 use crate::{Key, Result, View};
 
-/// All methods fail on damage met on the way, when cancelled, and where the graph or the memory
-/// budget does not give what the kernel needs. Results are by vertex id.
+/// All methods fail on damage met on the way, on cancellation, and if the graph or the memory budget lacks what the
+/// kernel needs. Result arrays are indexed by vertex id.
 impl View {
-    /// The PageRank of every vertex. The ranks add up to 1, but to less with
-    /// [`Algorithm::Gap`](kernels::pagerank::Algorithm::Gap) where vertices have no out-edges.
+    /// The PageRank of each vertex. Ranks sum to 1. With [`Algorithm::Gap`](anden_kernels::pagerank::Algorithm::Gap) the sum
+    /// is smaller if a vertex has no out-edges.
     ///
     /// # Errors
     /// See above; a parameter outside its bounds.
     pub fn pagerank(&self, params: &PageRankParams) -> Result<Vec<f64>> {
-        Ok(self.on_all(|context, lists| kernels::pagerank::pagerank(context, lists, params))?.scores)
+        Ok(self.on_all(|context, lists| anden_kernels::pagerank::pagerank(context, lists, params))?.scores)
     }
 
-    /// The number of steps from `source`; `u32::MAX`: not reached.
+    /// The number of steps from `source` to each vertex; `u32::MAX`: not reached.
     ///
     /// # Errors
-    /// See above; there is no such vertex.
+    /// See above; the source does not exist.
     pub fn bfs(&self, source: impl Into<Key>) -> Result<Vec<u32>> {
         let params = BfsParams { source: self.vertex(source)?, parents: false };
-        Ok(self.on_all(|context, lists| kernels::bfs::bfs(context, lists, &params))?.hops)
+        Ok(self.on_all(|context, lists| anden_kernels::bfs::bfs(context, lists, &params))?.hops)
     }
 
-    /// The smallest id of the strongly connected component.
+    /// For each vertex, the smallest id in its strongly connected component.
     ///
     /// # Errors
     /// See above.
     pub fn scc(&self) -> Result<Vec<VertexId>> {
-        Ok(self.on_all(|context, lists| kernels::scc::scc(context, lists, &SccParams::default()))?.labels)
+        Ok(self.on_all(|context, lists| anden_kernels::scc::scc(context, lists, &SccParams::default()))?.labels)
     }
 
-    /// The coreness, without regard to directions, loops and parallel edges.
+    /// The coreness of each vertex. Ignores directions, loops and parallel edges.
     ///
     /// # Errors
     /// See above.
     pub fn kcore(&self) -> Result<Vec<u32>> {
-        Ok(self.on_all(|context, lists| kernels::kcore::kcore(context, lists, &KcoreParams::default()))?.cores)
+        Ok(self.on_all(|context, lists| anden_kernels::kcore::kcore(context, lists, &KcoreParams::default()))?.cores)
     }
 
-    /// The community: the label, which is a vertex, after up to `iterations` of label propagation.
+    /// The community of each vertex: its label, a vertex id, after at most `iterations` rounds of label propagation.
     ///
     /// # Errors
     /// See above.
     pub fn cdlp(&self, iterations: u32) -> Result<Vec<VertexId>> {
         let params = CdlpParams { iterations, order: self.order_of_keys()? };
-        Ok(self.on_all(|context, lists| kernels::cdlp::cdlp(context, lists, &params))?.labels)
+        Ok(self.on_all(|context, lists| anden_kernels::cdlp::cdlp(context, lists, &params))?.labels)
     }
 
-    /// The smallest id of the weakly connected component.
+    /// For each vertex, the smallest id in its weakly connected component.
     ///
     /// # Errors
     /// See above.
     pub fn wcc(&self) -> Result<Vec<VertexId>> {
-        Ok(self.on_all(|context, lists| kernels::wcc::wcc(context, lists, &WccParams::default()))?.labels)
+        Ok(self.on_all(|context, lists| anden_kernels::wcc::wcc(context, lists, &WccParams::default()))?.labels)
     }
 
-    /// The least sum of weights from `source`; largest or infinite: not reached.
+    /// The smallest sum of weights from `source` to each vertex; not reached: largest or infinite value.
     ///
     /// # Errors
-    /// See above; there is no such vertex, or a weight is negative.
+    /// See above; the source does not exist, or a weight is negative.
     pub fn sssp(&self, source: impl Into<Key>) -> Result<Distances> {
         self.needs_weights("sssp")?;
         let source = self.vertex(source)?;
         let params = SsspParams { source, weights: Some(self.weight_statistics()?), ..SsspParams::default() };
+        // Reports why a part cannot be laid out. Cached statistics leave the part unread.
         self.all_lists()?;
-        let result = on_weighted!(self, graph => kernels::sssp::sssp(&self.context(), graph, &params));
+        let result = on_weighted!(self, graph => anden_kernels::sssp::sssp(&self.context(), graph, &params));
         Ok(self.explained(result)?.distances)
     }
 
-    /// The betweenness centrality, as far as paths from `sources` give it.
+    /// The betweenness centrality of each vertex, from the shortest paths that start at `sources`.
     ///
     /// # Errors
-    /// See above; there is no such vertex.
+    /// See above; a source does not exist.
     pub fn bc(&self, sources: &[Key]) -> Result<Vec<f64>> {
         let sources = sources.iter().map(|key| self.vertex(key.clone())).collect::<Result<_>>()?;
-        let params = BcParams { sources: BcSources::Given(sources) };
-        Ok(self.on_all(|context, lists| kernels::bc::bc(context, lists, &params))?.scores)
+        let params = BcParams { sources: SourceChoice::Given(sources) };
+        Ok(self.on_all(|context, lists| anden_kernels::bc::bc(context, lists, &params))?.scores)
     }
 
-    /// The number of triangles, without regard to directions, loops and parallel edges.
+    /// The number of triangles. Ignores directions, loops and parallel edges.
     ///
     /// # Errors
     /// See above.
     pub fn triangles(&self) -> Result<u64> {
         Ok(self
-            .on_all(|context, lists| kernels::triangles::triangles(context, lists, &TriangleParams::default()))?
+            .on_all(|context, lists| anden_kernels::triangles::triangles(context, lists, &TriangleParams::default()))?
             .triangles)
     }
 
-    /// The number of triangles that each vertex is a corner of.
+    /// For each vertex, the number of triangles that contain it.
     ///
     /// # Errors
     /// See above.
     pub fn triangles_by_vertex(&self) -> Result<Vec<u64>> {
         let params = TriangleParams { by_vertex: true, ..TriangleParams::default() };
-        let result = self.on_all(|context, lists| kernels::triangles::triangles(context, lists, &params))?;
+        let result = self.on_all(|context, lists| anden_kernels::triangles::triangles(context, lists, &params))?;
         Ok(result.by_vertex.unwrap_or_default())
     }
 
-    /// The local clustering coefficient, as Graphalytics defines it.
+    /// The local clustering coefficient of each vertex, as defined by LDBC Graphalytics.
     ///
     /// # Errors
     /// See above.
     pub fn lcc(&self) -> Result<Vec<f64>> {
-        Ok(self.on_all(|context, lists| kernels::lcc::lcc(context, lists, &LccParams::default()))?.coefficients)
+        Ok(self.on_all(|context, lists| anden_kernels::lcc::lcc(context, lists, &LccParams::default()))?.coefficients)
     }
 }

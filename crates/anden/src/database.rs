@@ -1,24 +1,35 @@
-//! A database: a directory that holds a graph, or the same in memory.
+//! A database: a graph with its snapshots, in a directory or in memory.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::ErrorKind;
-use graph::formats::InputPath;
+use anden_engine::{Engine, SnapshotInfo, VerifyReport};
+use anden_formats::InputPath;
+use anden_snapshots::SnapshotView;
 
-use crate::parts::Parts;
+use crate::load::LoadReport;
+use crate::parts::PartCache;
 use crate::pinned::{Pin, Pins};
-use crate::{Error, LoadOptions, LoadReport, Options, Result, Session, SnapshotInfo, Stats, VerifyReport, View};
+use crate::stats::Stats;
+use crate::{LoadOptions, Options, Result, Session, View};
 
-/// A database: a directory that holds the snapshots of a graph.
+/// A database: a graph and its snapshots in one directory.
 ///
-/// One process at a time may have it open for writing, any number for reading. One [in memory](Self::in_memory)
-/// has no directory, and is gone with its handle and the views of it.
+/// One process may have it open for writing, any number for reading. A database [in memory](Self::in_memory) has no
+/// directory. Its memory is freed with the handle and the last view. A [`Pending`](crate::Pending) commit keeps the
+/// database open until it is answered or dropped.
 pub struct Database {
-    inner: engine::Database,
+    inner: Arc<Engine>,
     session: Session,
     pins: Arc<Pins>,
-    parts: Arc<Parts>,
+    parts: Arc<PartCache>,
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // A thread that works for futures must not outlive the handle, or the files would stay locked.
+        self.inner.wait_for_pollers();
+    }
 }
 
 impl std::fmt::Debug for Database {
@@ -27,36 +38,7 @@ impl std::fmt::Debug for Database {
     }
 }
 
-impl From<engine::Error> for Error {
-    fn from(error: engine::Error) -> Self {
-        let error = match error {
-            engine::Error::Memory { what, needed, budget }
-            | engine::Error::Lama(lama::Error::Memory { what, needed, budget }) => {
-                return Self::Memory { what, needed, budget };
-            }
-            error @ engine::Error::UniqueViolation { .. } => return Self::UniqueViolation(error.to_string()),
-            error => error,
-        };
-        let text = error.to_string();
-        match error.kind() {
-            ErrorKind::NotFound => Self::NotFound(text),
-            ErrorKind::InvalidInput => Self::InvalidInput(text),
-            ErrorKind::Conflict => Self::Conflict(text),
-            ErrorKind::Corrupt => Self::Corrupt(text),
-            ErrorKind::Locked => Self::Locked(text),
-            ErrorKind::Cancelled => Self::Cancelled,
-            _ => Self::Io(text),
-        }
-    }
-}
-
-impl From<lama::Error> for Error {
-    fn from(error: lama::Error) -> Self {
-        engine::Error::from(error).into()
-    }
-}
-
-/// The options with the session's budget, where they have none of their own.
+/// The load options, with the session's memory budget if they name none.
 fn within_memory(options: &LoadOptions, session: &Session) -> LoadOptions {
     LoadOptions { memory: options.memory.or(session.memory()), ..options.clone() }
 }
@@ -65,15 +47,15 @@ impl Database {
     /// Creates a database without vertices.
     ///
     /// # Errors
-    /// Something is at `path` already ([`Error::Conflict`]), or the disk fails.
+    /// [`Error::Exists`](crate::Error::Exists) if `path` exists. Errors of the disk.
     pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Self> {
-        let inner = engine::Database::create(path.as_ref(), options)?;
+        let inner = Engine::create(path.as_ref(), options)?;
         Ok(Self::new(inner, &Session::new(0)?))
     }
 
-    /// Creates a database without vertices in memory: with everything that others can, and without files.
+    /// Creates a database without vertices in memory. It supports everything that a database on disk does.
     ///
-    /// Memory: what the files would take. The lists lie on huge pages where the system grants them.
+    /// Memory: as many bytes as the files would have. Adjacency lists lie on huge pages if the system grants them.
     ///
     /// ```
     /// use anden::{Changes, Database, Options};
@@ -86,67 +68,16 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// The options contradict each other, or the system has no memory for it.
+    /// The options contradict each other, or memory is short.
     pub fn in_memory(options: Options) -> Result<Self> {
-        Ok(Self::new(engine::Database::in_memory(options)?, &Session::new(0)?))
+        Ok(Self::new(Engine::in_memory(options)?, &Session::new(0)?))
     }
 
-    /// Opens a database as its one writer, with a thread for each core.
+    /// Creates a database from files. A failed load leaves nothing behind.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Locked`], [`Error::Corrupt`], or it is of a newer version.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open_in(path, &Session::new(0)?)
-    }
-
-    /// As [`open`](Self::open), with the threads, budget and watcher of `session`.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_in(path: impl AsRef<Path>, session: &Session) -> Result<Self> {
-        Ok(Self::new(engine::Database::open(path.as_ref())?, session))
-    }
-
-    /// Opens a database for reading; never writes, needs no lock.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open), but for the lock.
-    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open_read_only_in(path, &Session::new(0)?)
-    }
-
-    /// As [`open_read_only`](Self::open_read_only), with the threads, budget and watcher of `session`.
-    ///
-    /// # Errors
-    /// As [`open_read_only`](Self::open_read_only).
-    pub fn open_read_only_in(path: impl AsRef<Path>, session: &Session) -> Result<Self> {
-        Ok(Self::new(engine::Database::open_read_only_with(path.as_ref(), session.io())?, session))
-    }
-
-    /// Opens the snapshots of a database for reading, without what was committed since the newest of them: until
-    /// [`refresh`](Self::refresh), which reads the log, [`view`](Self::view) shows that one. A long log takes no time,
-    /// and one that is damaged is no obstacle.
-    ///
-    /// # Errors
-    /// As [`open_read_only`](Self::open_read_only), but for the log.
-    pub fn open_snapshots(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open_snapshots_in(path, &Session::new(0)?)
-    }
-
-    /// As [`open_snapshots`](Self::open_snapshots), with the threads, budget and watcher of `session`.
-    ///
-    /// # Errors
-    /// As [`open_snapshots`](Self::open_snapshots).
-    pub fn open_snapshots_in(path: impl AsRef<Path>, session: &Session) -> Result<Self> {
-        Ok(Self::new(engine::Database::open_snapshots_with(path.as_ref(), session.io())?, session))
-    }
-
-    /// Creates a database from files. Nothing is left behind if that fails.
-    ///
-    /// # Errors
-    /// Something is at `path` already ([`Error::Conflict`]), an input is not what it should be
-    /// ([`Error::InvalidInput`] with file and line), the budget is too small, the disk fails, or the
-    /// work was cancelled.
+    /// [`Error::Exists`](crate::Error::Exists) if `path` exists; [`Error::InvalidInput`](crate::Error::InvalidInput)
+    /// with file and line; [`Error::Memory`](crate::Error::Memory); errors of the disk; cancellation.
     pub fn load(
         path: impl AsRef<Path>,
         inputs: &[InputPath],
@@ -154,13 +85,14 @@ impl Database {
         session: &Session,
     ) -> Result<(Self, LoadReport)> {
         let options = within_memory(options, session);
-        let loaded = engine::Database::load(path.as_ref(), inputs, &options, session.pool(), session.progress())?;
+        let loaded = Engine::load(path.as_ref(), inputs, &options, session.pool(), session.progress())?;
         Ok((Self::new(loaded.0, session), loaded.1))
     }
 
-    /// Creates a database [in memory](Self::in_memory) from files, which are only read.
+    /// Creates a database [in memory](Self::in_memory) from files. The files are only read.
     ///
-    /// A budget bounds what the load takes beside the database; edges beyond it wait in memory too.
+    /// A memory budget limits the working memory of the load, not the database. Edges beyond the budget stay in memory
+    /// too.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -170,81 +102,77 @@ impl Database {
         session: &Session,
     ) -> Result<(Self, LoadReport)> {
         let options = within_memory(options, session);
-        let loaded = engine::Database::load_in_memory(inputs, &options, session.pool(), session.progress())?;
+        let loaded = Engine::load_in_memory(inputs, &options, session.pool(), session.progress())?;
         Ok((Self::new(loaded.0, session), loaded.1))
     }
 
-    fn new(inner: engine::Database, session: &Session) -> Self {
+    pub(crate) fn new(inner: Engine, session: &Session) -> Self {
+        // Without a budget, the engine chooses the memory for patched pages from the free memory.
         if let Some(bytes) = session.patch_memory() {
             inner.set_patch_memory(bytes);
             inner.set_memory(session.memory());
         }
-        Self { inner, session: session.clone(), pins: Arc::default(), parts: Arc::default() }
+        Self { inner: Arc::new(inner), session: session.clone(), pins: Arc::default(), parts: Arc::default() }
     }
 
-    pub(crate) fn into_inner(self) -> engine::Database {
-        self.inner
-    }
-
-    pub(crate) fn inner(&self) -> &engine::Database {
+    pub(crate) fn inner(&self) -> &Arc<Engine> {
         &self.inner
     }
 
-    /// The kind of graph.
+    /// The options that were fixed when the database was created, such as direction and type of keys.
     pub fn options(&self) -> &Options {
         self.inner.options()
     }
 
-    /// Shows what a writer in another process committed since this handle was opened for reading, or refreshed last; true
-    /// where that is anything. Views that are there stay as they are. A handle that writes knows already.
+    /// Reads what a writer in another process committed since the last refresh, or since this handle was opened.
+    /// Returns whether anything is new. Existing views do not change. A handle that writes is always up to date.
     ///
     /// # Errors
-    /// As [`open_read_only`](Self::open_read_only); the handle then goes on showing what it did, or something younger.
+    /// As [`open_read_only`](Self::open_read_only). The handle then shows the old version or a newer one.
     pub fn refresh(&self) -> Result<bool> {
         Ok(self.inner.refresh()?)
     }
 
-    /// Everything that is committed; of a handle that only reads, what was when it was opened, or
-    /// [refreshed](Self::refresh).
+    /// Returns a view of everything committed. On a read-only handle: of everything committed when it was opened or
+    /// last [refreshed](Self::refresh).
     ///
     /// # Errors
-    /// Damage that was met before.
+    /// Damage met earlier.
     pub fn view(&self) -> Result<View> {
         self.view_in(&self.session)
     }
 
-    /// The same, for work with the threads of `session`.
+    /// Like [`view`](Self::view), with the threads of `session`.
     pub(crate) fn view_in(&self, session: &Session) -> Result<View> {
         let (graph, newest) = (self.inner.view()?, self.inner.newest_number());
         Ok(View::of_everything(graph, session.clone(), self.pin(), newest, &self.parts))
     }
 
-    /// One more view is open.
+    /// Counts one more open view.
     pub(crate) fn pin(&self) -> Pin {
         self.pins.pin()
     }
 
-    /// A view of something else.
-    pub(crate) fn opened(&self, graph: lama::View, session: &Session, name: String) -> View {
+    /// Wraps a snapshot or window as a view with this name.
+    pub(crate) fn opened(&self, graph: SnapshotView, session: &Session, name: String) -> View {
         View::new(graph, session.clone(), self.pin(), name, &self.parts)
     }
 
-    /// Parts of snapshots that are kept, with the files of these.
-    pub(crate) fn parts(&self) -> &Arc<Parts> {
+    /// The parts of snapshots that are kept. They hold the files of these snapshots open.
+    pub(crate) fn parts(&self) -> &Arc<PartCache> {
         &self.parts
     }
 
-    /// All snapshots, the oldest first.
+    /// Returns all snapshots, the oldest first.
     pub fn snapshots(&self) -> Vec<SnapshotInfo> {
         self.inner.snapshots()
     }
 
-    /// What is on disk, what is in memory, and what was done since the database was opened.
+    /// Returns sizes on disk and in memory, and counters since the database was opened.
     ///
-    /// In how many pieces the lists of a vertex lie is not among it: that is a call of its own,
-    /// [`View::piece_statistics`], since it reads all lists.
+    /// The number of fragments per list needs a read of all lists: see [`View::piece_statistics`].
     ///
-    /// Cost: a look at every page of the vertex table.
+    /// Cost: visits every page of the vertex table.
     pub fn stats(&self) -> Stats {
         Stats {
             storage: self.inner.stats(),
@@ -255,7 +183,7 @@ impl Database {
         }
     }
 
-    /// Reads every checksum and holds every structure against the others.
+    /// Verifies every checksum and checks all structures against each other.
     ///
     /// # Errors
     /// The first fault, with its place.
@@ -263,7 +191,7 @@ impl Database {
         Ok(self.inner.verify(self.session.pool())?)
     }
 
-    /// The threads, budget and watcher of this handle.
+    /// The threads, memory budget and progress of this handle.
     pub fn session(&self) -> &Session {
         &self.session
     }

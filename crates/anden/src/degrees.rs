@@ -1,45 +1,46 @@
-//! How the degrees of a graph are spread.
+//! Degree distributions.
 
 use std::ops::RangeInclusive;
 
-/// The spread of the degrees of a graph.
+/// The degree distribution of a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DegreeStatistics {
-    /// The largest degree; 0 of an empty graph.
+    /// The largest degree; 0 in an empty graph.
     pub max: u64,
-    /// The mean over the vertices; 0 of an empty graph.
+    /// The mean degree; 0 in an empty graph.
     pub mean: f64,
-    /// For each per cent, the smallest degree that at least so many vertices do not exceed.
+    /// Pairs of a percentage and the smallest degree that at least this share of vertices does not exceed.
     pub percentiles: Vec<(f64, u64)>,
-    /// How many vertices have which degree, in ranges up to powers of two: 0, 1, 2 to 3, 4 to 7
-    /// and so on up to the largest degree.
+    /// A histogram with bins up to powers of two: 0, 1, 2 to 3, 4 to 7, and so on to the largest degree.
     pub bins: Vec<DegreeBin>,
-    /// The distribution itself: each degree that there is, ascending, and how many vertices have it.
+    /// Each degree that occurs, in ascending order, with its number of vertices.
     pub counts: Vec<(u64, u64)>,
 }
 
-/// How many vertices have a degree in a range.
+/// One bin of the histogram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DegreeBin {
-    /// The degrees.
+    /// The degrees of the bin.
     pub degrees: RangeInclusive<u64>,
-    /// The vertices.
+    /// The number of vertices with these degrees.
     pub num_vertices: u64,
 }
 
 impl DegreeStatistics {
-    /// The per cents that [`percentiles`](Self::percentiles) holds.
+    /// The percentages in [`percentiles`](Self::percentiles).
     const PER_CENTS: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
 
-    /// Cost: 8 bytes a vertex, and a sort.
+    /// Computes the distribution. Cost: 8 bytes a vertex, and a sort.
     pub(crate) fn of(mut degrees: Vec<u64>) -> Self {
         let sum: u64 = degrees.iter().sum();
+        // Percentiles and counts need ascending degrees.
         degrees.sort_unstable();
         let max = degrees.last().copied().unwrap_or(0);
         let mean = if degrees.is_empty() { 0.0 } else { sum as f64 / degrees.len() as f64 };
         let bins = Self::bins_of(&degrees, max);
         let mut percentiles = Vec::with_capacity(Self::PER_CENTS.len());
         for per_cent in Self::PER_CENTS {
+            // Nearest-rank percentile.
             let rank = (degrees.len() as f64 * per_cent / 100.0).ceil() as usize;
             let place = rank.clamp(1, degrees.len().max(1)) - 1;
             percentiles.push((per_cent, degrees.get(place).copied().unwrap_or(0)));
@@ -55,6 +56,7 @@ impl DegreeStatistics {
         degrees.iter().for_each(|&degree| counts[bin_of(degree)] += 1);
         let range = |bin: usize| match bin {
             0 => 0..=0,
+            // In 128 bits, because the last bin ends at 2^64 - 1.
             bin => 1 << (bin - 1)..=max.min(((1_u128 << bin) - 1) as u64),
         };
         let bin = |(bin, num_vertices)| DegreeBin { degrees: range(bin), num_vertices };

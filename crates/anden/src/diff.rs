@@ -1,50 +1,53 @@
-//! What changed from one snapshot to another, by key.
+//! The changes between two snapshots, by key.
 
 mod across;
 
-use base::VertexId;
-use engine::{ChangedArc, EdgeChanges};
-use graph::property::{OwnedValue, PropertyValue};
-use graph::{Direction, Graph, Weight, WeightType, WeightedEdges};
+use anden_base::VertexId;
+use anden_engine::{ChangedArc, EdgeChanges};
+use anden_graph::property::{OwnedValue, PropertyValue};
+use anden_graph::{Graph, GraphKind, Weight, WeightType, WeightedEdges};
+use anden_snapshots::SnapshotView;
 
-use crate::properties::{NamedValues, row_values};
+use crate::property::KeyRef;
+use crate::property::{NamedValues, row_values};
 use crate::session::Beside;
-use crate::{EdgeWeight, Key, KeyRef, Result, Session};
+use crate::{EdgeWeight, Key, Result, Session};
 
 use across::Across;
 
-/// The buffers of what is printed, and a page of changes.
+/// Memory for output buffers and one page of changes.
 const PAGE_BYTES: u64 = 8 << 20;
-/// A vertex that came or went: its id, and its key where it is asked for.
+/// Memory for an added or removed vertex: its id, and its key on request.
 const VERTEX_BYTES: u64 = 48;
 
-/// What changed from one snapshot to another.
+/// The changes from one snapshot to another.
 ///
-/// Edges are read when they are asked for, a page of source vertices at a time. An edge whose weight changed is removed with the old one and added with the new one.
+/// Edges are read on demand, one page of source vertices at a time. An edge with a new weight is removed with the old
+/// weight and added with the new one.
 #[derive(Debug)]
 pub struct Diff {
-    edges: Edges,
+    edges: DiffEdgeSource,
     session: Session,
     added_vertices: Vec<VertexId>,
     removed_vertices: Vec<VertexId>,
-    /// By property, then by ids of the second.
+    /// By property, then by vertex id in the second snapshot.
     properties: Vec<(String, Vec<ChangedValue>)>,
-    from_view: lama::View,
-    to_view: lama::View,
+    from_view: SnapshotView,
+    to_view: SnapshotView,
     from: u32,
     to: u32,
 }
 
-/// Where the edges are read that changed.
+/// The source of changed edges.
 #[derive(Debug)]
-enum Edges {
-    /// From what changed between two snapshots of a database.
+enum DiffEdgeSource {
+    /// The deltas between two snapshots of one database.
     Between(EdgeChanges),
-    /// From the lists of two databases.
+    /// The lists of two databases.
     Across(Across),
 }
 
-impl Edges {
+impl DiffEdgeSource {
     fn num_parts(&self, here: Here) -> usize {
         match self {
             Self::Between(changes) => changes.num_pages(),
@@ -53,15 +56,15 @@ impl Edges {
     }
 }
 
-/// A vertex with its new value and its old one.
+/// A vertex with its new and its old value.
 type ChangedValue = (VertexId, OwnedValue, OwnedValue);
 
-/// A value of a property that is another in the second snapshot.
+/// A property value that differs between the snapshots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiffProperty<'a> {
-    /// The vertex, which the second snapshot has.
+    /// The vertex, which exists in the second snapshot.
     pub vertex: KeyRef<'a>,
-    /// The property.
+    /// The name of the property.
     pub name: &'a str,
     /// The value in the first snapshot.
     pub old: PropertyValue<'a>,
@@ -69,23 +72,23 @@ pub struct DiffProperty<'a> {
     pub new: PropertyValue<'a>,
 }
 
-/// An edge that is in one of two snapshots only.
+/// An edge that only one of the two snapshots has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiffEdge<'a> {
-    /// Where it starts; of an undirected edge, the end with the smaller id.
+    /// The source; of an undirected edge, the end with the smaller id.
     pub source: KeyRef<'a>,
-    /// Where it leads.
+    /// The target.
     pub target: KeyRef<'a>,
-    /// Its weight, where the graph has weights.
+    /// The weight; `None` in a graph without weights.
     pub weight: Option<EdgeWeight>,
-    /// Its number, in a multigraph whose snapshots are compared; it is the same in both where the edge changed. Numbers of
-    /// two databases have nothing to do with each other.
+    /// The number of the edge, if two snapshots of one multigraph are compared. A changed edge has one number in both.
+    /// Numbers of two databases are unrelated.
     pub number: Option<u64>,
-    /// Where edges have properties: the row of this one's, and whether the second snapshot has it.
+    /// The row of the edge and the snapshot that has it; `None` if edges have no properties.
     row: Option<(u64, Here)>,
 }
 
-/// Which of the two snapshots has an edge.
+/// The snapshot that has an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Here {
     First,
@@ -93,54 +96,55 @@ enum Here {
 }
 
 impl DiffEdge<'_> {
-    /// Whether edges of the graph have properties: [`Diff::edge_properties`] gives those of this one.
+    /// Whether edges of the graph have properties. [`Diff::edge_properties`] returns them.
     pub fn has_properties(&self) -> bool {
         self.row.is_some()
     }
 }
 
 impl Diff {
-    /// What `changes` and `edges` change on the way from one snapshot to another.
+    /// Builds a diff from the changes of vertices and properties (`changes`) and of edges.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory).
     pub(crate) fn new(
-        (changes, edges): (engine::Diff, EdgeChanges),
-        from: (u32, lama::View),
-        to: (u32, lama::View),
+        (changes, edges): (anden_engine::SnapshotDiff, EdgeChanges),
+        from: (u32, SnapshotView),
+        to: (u32, SnapshotView),
         session: &Session,
     ) -> Result<Self> {
         let is_in =
-            |view: &lama::View, vertex: VertexId| (vertex as usize) < view.vertex_bound() && view.is_live(vertex);
+            |view: &SnapshotView, vertex: VertexId| (vertex as usize) < view.vertex_bound() && view.is_live(vertex);
         let num_vertices = changes.new_vertices.len() + changes.died.len() + changes.returned.len();
-        // Keys are read in no order, so their pages stay in memory.
+        // Keys are read in random order, so all their pages stay in memory.
         let held = PAGE_BYTES + VERTEX_BYTES * num_vertices as u64 + to.1.dictionary().num_bytes();
         let beside = Beside { lists: edges.num_bytes(), ..Beside::default() };
         session.require_reader("a difference of snapshots", beside, held)?;
         let mut vertices: Vec<VertexId> = changes.new_vertices.clone().collect();
         vertices.extend(changes.died.iter().chain(&changes.returned));
         vertices.sort_unstable();
+        // A vertex may be in several of these lists, for example if it was removed and came back.
         vertices.dedup();
-        let only_in = |view: &lama::View, other: &lama::View| {
+        let only_in = |view: &SnapshotView, other: &SnapshotView| {
             vertices.iter().copied().filter(|&vertex| is_in(view, vertex) && !is_in(other, vertex)).collect()
         };
         let (added_vertices, removed_vertices) = (only_in(&to.1, &from.1), only_in(&from.1, &to.1));
-        let of_column = |(name, values): (String, lama::PropertyChanges)| {
+        let of_column = |(name, values): (String, anden_snapshots::PropertyChanges)| {
             let values = values.iter().filter(|(vertex, ..)| is_in(&to.1, *vertex));
             (name, values.map(|(vertex, new, old)| (vertex, new.into(), old.into())).collect())
         };
         let properties = changes.properties.into_iter().map(of_column).collect();
-        let (edges, session) = (Edges::Between(edges), session.clone());
+        let (edges, session) = (DiffEdgeSource::Between(edges), session.clone());
         let (from_view, to_view) = (from.1, to.1);
         let (from, to) = (from.0, to.0);
         Ok(Self { edges, session, added_vertices, removed_vertices, properties, from_view, to_view, from, to })
     }
 
-    /// The same between snapshots of two databases, whose vertices are matched by their keys.
+    /// Compares snapshots of two databases. Vertices are matched by key.
     ///
     /// # Errors
-    /// The graphs are of different kinds; [`Error::Memory`](crate::Error::Memory); damage met on the way.
-    pub(crate) fn across(from: (u32, lama::View), to: (u32, lama::View), session: &Session) -> Result<Self> {
+    /// The graphs differ in kind; [`Error::Memory`](crate::Error::Memory); damage met on the way.
+    pub(crate) fn across(from: (u32, SnapshotView), to: (u32, SnapshotView), session: &Session) -> Result<Self> {
         across::compare(from, to, session)
     }
 
@@ -149,9 +153,9 @@ impl Diff {
         (self.from, self.to)
     }
 
-    /// Edges that the second has and the first has not; undirected ones counted once.
+    /// Number of edges that only the second snapshot has. An undirected edge counts once.
     ///
-    /// Cost: as to go through [`added`](Self::added).
+    /// Cost: as iterating over [`added`](Self::added).
     ///
     /// # Errors
     /// Damage met on the way; cancellation.
@@ -159,7 +163,7 @@ impl Diff {
         self.count(Here::Second)
     }
 
-    /// Edges that the first has and the second has not.
+    /// Number of edges that only the first snapshot has.
     ///
     /// # Errors
     /// As [`num_added`](Self::num_added).
@@ -176,55 +180,55 @@ impl Diff {
         })
     }
 
-    /// Appends the edges of a part that only one of the snapshots has.
+    /// Appends the edges of one part that only this snapshot has.
     fn read_part(&self, here: Here, part: usize, arcs: &mut Vec<ChangedArc>) -> Result<()> {
         self.session.progress().check()?;
         match (&self.edges, here) {
-            (Edges::Between(changes), Here::Second) => changes.read_page(part, arcs, &mut Vec::new())?,
-            (Edges::Between(changes), Here::First) => changes.read_page(part, &mut Vec::new(), arcs)?,
-            (Edges::Across(across), Here::Second) => {
+            (DiffEdgeSource::Between(changes), Here::Second) => changes.read_page(part, arcs, &mut Vec::new())?,
+            (DiffEdgeSource::Between(changes), Here::First) => changes.read_page(part, &mut Vec::new(), arcs)?,
+            (DiffEdgeSource::Across(across), Here::Second) => {
                 across.read_part(here, [&self.to_view, &self.from_view], part, arcs)?;
             }
-            (Edges::Across(across), Here::First) => {
+            (DiffEdgeSource::Across(across), Here::First) => {
                 across.read_part(here, [&self.from_view, &self.to_view], part, arcs)?;
             }
         }
         Ok(())
     }
 
-    /// The edges that only one of the snapshots has.
+    /// The edges that only this snapshot has.
     fn only_in(&self, here: Here) -> EdgeStream<'_> {
         let view = if here == Here::Second { &self.to_view } else { &self.from_view };
         EdgeStream { diff: self, view, here, parts: 0..self.edges.num_parts(here), arcs: Vec::new().into_iter() }
     }
 
-    /// The edges that the second has and the first has not, by ascending ids. The iterator ends after an error.
+    /// The edges that only the second snapshot has, in ascending order of ids. The iterator ends after an error.
     ///
     /// # Errors
-    /// Of an item: damage met on the way; cancellation.
+    /// An item fails on damage and on cancellation.
     pub fn added(&self) -> impl Iterator<Item = Result<DiffEdge<'_>>> {
         self.only_in(Here::Second)
     }
 
-    /// The edges that the first has and the second has not, by ascending ids. The iterator ends after an error.
+    /// The edges that only the first snapshot has, in ascending order of ids. The iterator ends after an error.
     ///
     /// # Errors
-    /// Of an item: damage met on the way; cancellation.
+    /// An item fails on damage and on cancellation.
     pub fn removed(&self) -> impl Iterator<Item = Result<DiffEdge<'_>>> {
         self.only_in(Here::First)
     }
 
-    /// Whether a pair of vertices may have several edges in the second.
+    /// Whether the second snapshot is of a multigraph.
     pub fn is_multigraph(&self) -> bool {
         self.to_view.is_multigraph()
     }
 
     /// Whether edges have a direction.
     pub fn is_directed(&self) -> bool {
-        self.to_view.direction() == Direction::Directed
+        self.to_view.graph_kind() == GraphKind::Directed
     }
 
-    /// All edges that the second has between the ends of an edge, in the order in which they came where that is known.
+    /// All edges of the second snapshot between the ends of `edge`, in the order of their rows.
     ///
     /// # Errors
     /// Damage met on the way.
@@ -239,17 +243,17 @@ impl Diff {
         arcs.iter().map(|arc| self::edge(view, arc, Here::Second, self.is_one_database())).collect()
     }
 
-    /// Whether edges have numbers, in the same way on both sides: two snapshots of one multigraph are compared.
+    /// Whether edges have numbers: if two snapshots of one multigraph are compared.
     pub fn has_numbers(&self) -> bool {
         self.is_multigraph() && self.is_one_database()
     }
 
-    /// Whether two snapshots of one database are compared.
+    /// Whether the snapshots belong to one database.
     fn is_one_database(&self) -> bool {
-        !matches!(self.edges, Edges::Across(_))
+        !matches!(self.edges, DiffEdgeSource::Across(_))
     }
 
-    /// The properties of an edge of this difference that have a value.
+    /// The properties of an edge of this diff that are not null.
     ///
     /// # Errors
     /// Damage in the properties.
@@ -261,11 +265,11 @@ impl Diff {
         }
     }
 
-    /// The properties of the second snapshot's vertices that have another value there; those of vertices that are gone
-    /// are gone with them. By property, then by ascending ids.
+    /// The changed property values of vertices in the second snapshot. A removed vertex has no entry. Ordered by
+    /// property, then by vertex id.
     ///
     /// # Errors
-    /// Of an item: damage in the dictionary.
+    /// An item fails on damage in the dictionary.
     pub fn changed_properties(&self) -> impl Iterator<Item = Result<DiffProperty<'_>>> {
         self.properties.iter().flat_map(|(name, values)| {
             values.iter().map(|(vertex, new, old)| {
@@ -275,7 +279,7 @@ impl Diff {
         })
     }
 
-    /// The vertices that the second has and the first has not, by ascending ids.
+    /// The vertices that only the second snapshot has, in ascending order of ids.
     ///
     /// # Errors
     /// Damage in the dictionary.
@@ -283,7 +287,7 @@ impl Diff {
         keys(&self.to_view, &self.added_vertices)
     }
 
-    /// The vertices that the first has and the second has not, by ascending ids.
+    /// The vertices that only the first snapshot has, in ascending order of ids.
     ///
     /// # Errors
     /// Damage in the dictionary.
@@ -292,12 +296,12 @@ impl Diff {
     }
 }
 
-/// The edges that only one of two snapshots has, read a part at a time.
+/// An iterator over the edges of one side of a diff, read part by part.
 struct EdgeStream<'a> {
     diff: &'a Diff,
-    view: &'a lama::View,
+    view: &'a SnapshotView,
     here: Here,
-    /// Those that are still to be read.
+    /// The parts not yet read.
     parts: std::ops::Range<usize>,
     arcs: std::vec::IntoIter<ChangedArc>,
 }
@@ -320,11 +324,11 @@ impl<'a> Iterator for EdgeStream<'a> {
     }
 }
 
-fn keys(view: &lama::View, vertices: &[VertexId]) -> Result<Vec<Key>> {
+fn keys(view: &SnapshotView, vertices: &[VertexId]) -> Result<Vec<Key>> {
     vertices.iter().map(|&vertex| Ok(view.key(vertex)?)).collect()
 }
 
-fn edge<'a>(view: &'a lama::View, arc: &ChangedArc, here: Here, is_one_database: bool) -> Result<DiffEdge<'a>> {
+fn edge<'a>(view: &'a SnapshotView, arc: &ChangedArc, here: Here, is_one_database: bool) -> Result<DiffEdge<'a>> {
     let weight = view.weight_type().map(|weight_type| match weight_type {
         WeightType::U32 => EdgeWeight::Integer(u32::of_bits(arc.data.weight).into()),
         WeightType::I64 => EdgeWeight::Integer(i64::of_bits(arc.data.weight)),

@@ -1,118 +1,106 @@
-//! Writing a graph, or anything else, to a file that appears whole or not at all.
+//! Exports: a graph, its vertices or a result, written to a file atomically; and their formats.
 
 use std::path::Path;
 
-use base::VertexId;
-use base::parallel::Pool;
-use base::progress::Progress;
-use graph::Graph;
-use graph::formats::{
-    self, Aside, KeyKind, Output, OutputFormat, SerializedWeights, ValueColumn, ValueKind, VertexLines, VertexValue,
-    WrittenProperties,
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_formats::{
+    ExportedGraph, KeyKind, OutputMemory, ValueColumn, ValueKind, ValueOfVertex, VertexValue, WrittenProperties,
 };
-use graph::property::{ColumnBuilder, PropertyColumn, PropertySchema};
+use anden_graph::Graph;
+use anden_graph::property::{ColumnBuilder, PropertyColumn, PropertySchema};
+use anden_snapshots::SnapshotView;
 
-use crate::{Error, Key, KeyRef, KeyScheme, Result, Values, View};
+use crate::job::Values;
+use crate::property::KeyRef;
+use crate::{Error, Key, KeyScheme, Result, View};
 
-/// The buffers of a file that is written, and of a step of the walk over all lists.
-const OUTPUT_BYTES: u64 = 8 << 20;
-/// The row of a matrix, and whether it is taken.
-const MATRIX_BYTES: u64 = 5;
-/// A key that is a number, in the table of a worker.
-const KEY_BYTES: u64 = 8;
+pub use anden_formats::{ExportFormat, Output};
 
-/// The formats that a graph can be written in.
-///
-/// GraphML and the serialized graphs hold every vertex, a matrix counts them; an edge list, CSV and
-/// Parquet hold the vertices of edges only: [`View::export_vertices`] writes all beside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExportFormat {
-    /// `source target [weight]` a line.
-    EdgeList,
-    /// The same with commas, under a header, and properties.
-    Csv,
-    /// A Matrix Market file; vertices by the numbers of rows, from 1.
-    Mtx,
-    /// Columns `source`, `target`, `weight` and properties.
-    Parquet,
-    /// GraphML.
-    GraphMl,
-    /// GAP's serialized graph without weights; vertices by their ids.
-    Gapbs,
-    /// GAP's serialized graph with weights, which must be whole numbers of 31 bits.
-    WeightedGapbs,
-}
-
-/// The formats that vertices can be written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VertexFormat {
-    /// A key a line.
-    List,
-    /// The same under a header, with the properties.
-    Csv,
-    /// A column `id`, and the properties.
-    Parquet,
-}
-
-/// Lets `body` write a file: under a temporary name first, which becomes `path` once all is on disk.
-/// A device or a pipe that is at `path` is written to as it is.
+/// Writes a file atomically: `body` writes a temporary file, which is renamed to `path` once it is on disk. A device or
+/// pipe at `path` is written directly.
 ///
 /// # Errors
-/// Those of `body` and of the file system; nothing is left behind then, and a file that was at
-/// `path` stays as it was.
+/// Errors of `body` and of the file system. The temporary file is removed then, and an existing file at `path` stays.
 pub fn write_file<T, E: From<Error>>(path: &Path, body: impl FnOnce(&mut Output<'_>) -> Result<T, E>) -> Result<T, E> {
-    formats::write_file(path, |output| body(output).map_err(Wrapped)).map_err(|Wrapped(error)| error)
+    anden_formats::write_file(path, |output| body(output).map_err(Wrapped)).map_err(|Wrapped(error)| error)
 }
 
-/// The first half of [`write_file`], until `progress` is told to stop: several files can be whole before the first of
-/// them is at its place ([`Aside::publish`]).
-///
-/// # Errors
-/// As there, and [`Error::Cancelled`].
-pub fn write_aside<T, E: From<Error>>(
-    path: &Path,
-    progress: &dyn Progress,
-    body: impl FnOnce(&mut Output<'_>) -> Result<T, E>,
-) -> Result<(T, Aside), E> {
-    formats::write_aside(path, progress, |output| body(output).map_err(Wrapped)).map_err(|Wrapped(error)| error)
-}
-
-/// Lets an error of the writers below stand for the caller's.
+/// Converts errors of the writers to the error type of the caller.
 struct Wrapped<E>(E);
 
-impl<E: From<Error>> From<graph::Error> for Wrapped<E> {
-    fn from(error: graph::Error) -> Self {
+impl<E: From<Error>> From<anden_formats::Error> for Wrapped<E> {
+    fn from(error: anden_formats::Error) -> Self {
         Self(Error::from(error).into())
     }
 }
 
-/// The properties of a view.
-struct Properties<'a>(&'a View);
+/// A view as writers see it.
+#[derive(Clone, Copy)]
+struct ExportedView<'a> {
+    view: &'a View,
+    lists: &'a SnapshotView,
+    pool: &'a Pool,
+}
 
-impl WrittenProperties<Error> for Properties<'_> {
+impl ExportedGraph for ExportedView<'_> {
+    type Graph = SnapshotView;
+    type Properties = Self;
+    type Error = Error;
+
+    fn graph(&self) -> &SnapshotView {
+        self.lists
+    }
+
+    fn properties(&self) -> &Self {
+        self
+    }
+
+    fn pool(&self) -> &Pool {
+        self.pool
+    }
+
+    fn key_kind(&self) -> Result<KeyKind> {
+        self.view.key_kind()
+    }
+
+    fn push_key(&self, vertex: VertexId, text: &mut Vec<u8>) -> Result<()> {
+        self.view.push_key(vertex, text)
+    }
+
+    fn key_bytes(&self) -> u64 {
+        self.lists.dictionary().num_bytes()
+    }
+
+    fn first_row_key(&self) -> Option<u64> {
+        self.view.first_row_key()
+    }
+}
+
+impl WrittenProperties<Error> for ExportedView<'_> {
     fn edge_schema(&self) -> &PropertySchema {
-        self.0.edge_schema()
+        self.view.edge_schema()
     }
 
     fn vertex_schema(&self) -> &PropertySchema {
-        self.0.vertex_schema()
+        self.view.vertex_schema()
     }
 
     fn push_rows(&self, vertex: VertexId, rows: &mut Vec<u64>) -> Result<()> {
-        self.0.push_rows(vertex, rows);
+        self.view.push_rows(vertex, rows);
         Ok(())
     }
 
     fn edge_columns(&self, rows: &[u64]) -> Result<Vec<PropertyColumn>> {
-        // Lists with damage look empty: what they hold is known only if all is well.
-        self.0.check_lists()?;
-        let properties = self.0.stored().edge_properties();
+        // Damaged lists look empty, so the rows are complete only if this check passes.
+        self.view.check_lists()?;
+        let properties = self.view.stored().edge_properties();
         let places: Vec<usize> = (0..properties.schema().len()).collect();
         Ok(properties.gather(&places, rows)?)
     }
 
     fn vertex_columns(&self, vertices: &[VertexId]) -> Result<Vec<PropertyColumn>> {
-        let properties = self.0.stored().properties();
+        let properties = self.view.stored().properties();
         let columns = properties.schema().iter().enumerate().map(|(place, (_, property_type))| {
             let mut column = ColumnBuilder::new(property_type);
             for &vertex in vertices {
@@ -132,7 +120,7 @@ fn kind_of(values: &Values<'_>) -> ValueKind {
     }
 }
 
-/// The value of a vertex, without the marks of those that were not reached.
+/// The value of a vertex; the marker of unreached vertices becomes null.
 fn cell(values: &Values<'_>, vertex: usize) -> VertexValue {
     match values {
         Values::Hops(hops) if hops[vertex] == u32::MAX => VertexValue::Null,
@@ -146,115 +134,79 @@ fn cell(values: &Values<'_>, vertex: usize) -> VertexValue {
 }
 
 impl View {
-    /// Writes the graph; an undirected edge once. Returns how many edges.
+    /// Writes the graph. An undirected edge is written once. Returns the number of edges.
+    ///
+    /// GraphML and serialized graphs hold every vertex, and a matrix counts them. Edge list, CSV and Parquet hold only
+    /// vertices with edges: [`export_vertices`](Self::export_vertices) writes all vertices to a second file.
     ///
     /// # Errors
-    /// [`Error::Memory`]; the output's; a graph that the format cannot hold; damage met on the way; cancellation.
+    /// [`Error::Memory`]; errors of the output; the format cannot hold the graph; damage met on the way; cancellation.
     pub fn export(&self, format: ExportFormat, output: &mut Output<'_>) -> Result<u64> {
-        let graph = self.all_lists()?;
-        let one_worker;
-        let pool = match self.workers_of_export(format)? {
-            1 => {
-                one_worker = Pool::new(1)?;
-                &one_worker
-            }
-            _ => self.session().pool(),
-        };
-        let key = |vertex, text: &mut Vec<u8>| self.push_key(vertex, text);
-        let num_edges = match format {
-            ExportFormat::EdgeList => formats::write_edge_list(graph, key, output)?,
-            ExportFormat::Csv => formats::write_csv(graph, key, &Properties(self), output)?,
-            ExportFormat::Mtx => formats::write_mtx(graph, &self.matrix_rows()?, output)?,
-            ExportFormat::Parquet => {
-                formats::write_parquet_edges(graph, self.key_kind()?, key, &Properties(self), pool, output)?
-            }
-            ExportFormat::GraphMl => formats::write_graphml(graph, key, &Properties(self), output)?,
-            ExportFormat::Gapbs => {
-                formats::write_gapbs(graph, SerializedWeights::Leave, output)?;
-                self.num_edges()
-            }
-            ExportFormat::WeightedGapbs => {
-                formats::write_gapbs(graph, SerializedWeights::Write, output)?;
-                self.num_edges()
-            }
-        };
-        Ok(num_edges)
+        let graph = self.exported()?;
+        match self.workers_of_export(format.memory(&graph))? {
+            // The budget has room for one worker only.
+            1 => format.write(&ExportedView { pool: &Pool::new(1)?, ..graph }, output),
+            _ => format.write(&graph, output),
+        }
     }
 
-    /// The workers that have room to write in this format: all of them, or one.
+    fn exported(&self) -> Result<ExportedView<'_>> {
+        Ok(ExportedView { view: self, lists: self.all_lists()?, pool: self.session().pool() })
+    }
+
+    /// The number of workers with room to write a format: all of them, or one.
     ///
     /// # Errors
-    /// [`Error::Memory`] where one has no room.
-    fn workers_of_export(&self, format: ExportFormat) -> Result<usize> {
-        let (graph, num_workers) = (self.lists(), self.session().num_threads());
-        // Keys of targets are read in no order, so their pages stay in memory.
-        let keys = graph.dictionary().num_bytes();
-        let require = |num_bytes: u64| self.session().require_reader("an export", self.beside(), num_bytes);
-        match format {
-            ExportFormat::Gapbs | ExportFormat::WeightedGapbs => require(OUTPUT_BYTES)?,
-            ExportFormat::Mtx => require(OUTPUT_BYTES + keys + MATRIX_BYTES * self.vertex_bound() as u64)?,
-            ExportFormat::EdgeList | ExportFormat::Csv | ExportFormat::GraphMl => require(OUTPUT_BYTES + keys)?,
-            ExportFormat::Parquet => {
-                let table = if keys > 0 { KEY_BYTES * self.vertex_bound() as u64 } else { 0 };
-                let worker = formats::parquet_worker_bytes(graph, self.edge_schema());
-                let of_workers = |num: u64| OUTPUT_BYTES + keys + table + num * worker;
-                if require(of_workers(num_workers as u64)).is_err() {
-                    require(of_workers(1))?;
-                    return Ok(1);
-                }
-            }
+    /// [`Error::Memory`] if the budget is too small for one worker.
+    fn workers_of_export(&self, memory: OutputMemory) -> Result<usize> {
+        let num_workers = self.session().num_threads();
+        let require = |num: usize| {
+            let num_bytes = memory.shared + memory.per_worker * num as u64;
+            self.session().require_reader("an export", self.beside(), num_bytes)
+        };
+        // One worker is slower, but needs less memory than all.
+        if require(num_workers).is_err() {
+            require(1)?;
+            return Ok(1);
         }
         Ok(num_workers)
     }
 
-    /// Writes the keys of all vertices, and what else the format holds: in the order of the rows of a matrix, so that the first is that
-    /// of row 1. Read as a file of vertices beside the edges, it brings those without edges back.
+    /// Writes the keys of all vertices, with their properties if the format has columns. The order is that of matrix
+    /// rows: the first vertex is row 1. Loading this file beside the edges restores vertices without edges.
     ///
     /// # Errors
-    /// The output's; a key that does not fit on a line; damage met on the way; cancellation.
-    pub fn export_vertices(&self, format: VertexFormat, output: &mut Output<'_>) -> Result<()> {
-        let graph = self.all_lists()?;
-        let key = |vertex, text: &mut Vec<u8>| self.push_key(vertex, text);
-        let lines = match format {
-            VertexFormat::List => VertexLines::List,
-            VertexFormat::Csv => VertexLines::Csv,
-            VertexFormat::Parquet => {
-                let (kind, pool) = (self.key_kind()?, self.context().pool);
-                formats::write_parquet_vertices(graph, kind, key, &Properties(self), pool, output)?;
-                return Ok(());
-            }
-        };
-        formats::write_vertices(&self.matrix_rows()?.vertices(), lines, key, &Properties(self), output)
+    /// The format is not an edge list, CSV or Parquet; errors of the output; a key that does not fit on a line; damage
+    /// met on the way; cancellation.
+    pub fn export_vertices(&self, format: ExportFormat, output: &mut Output<'_>) -> Result<()> {
+        format.write_vertices(&self.exported()?, output)
     }
 
-    /// What an export in these formats leaves out of the properties of the graph: weights, and properties of edges and
-    /// vertices, in words. `vertices` is the format of a file of vertices beside it.
-    pub fn left_out(&self, format: ExportFormat, vertices: Option<VertexFormat>) -> Vec<String> {
-        use ExportFormat::{Csv, EdgeList, Gapbs, GraphMl, Mtx, Parquet, WeightedGapbs};
-        let mut left_out = Vec::new();
-        if format == Gapbs && self.weight_type().is_some() {
+    /// Describes what an export omits, for a message: weights, edge properties, vertex properties. `vertices` is the
+    /// format of the vertex file beside it.
+    pub fn left_out(&self, format: ExportFormat, vertices: Option<ExportFormat>) -> Vec<String> {
+        let (mut left_out, kept) = (Vec::new(), format.kept());
+        if !kept.weights && self.weight_type().is_some() {
             left_out.push("the weights".to_owned());
         }
-        if matches!(format, EdgeList | Mtx | Gapbs | WeightedGapbs) {
+        if !kept.edge_properties {
             let names = self.edge_schema().iter().map(|(name, _)| format!("the edge property {name:?}"));
             left_out.extend(names);
         }
-        let has_vertices = match (format, vertices) {
-            (GraphMl, _) | (_, Some(VertexFormat::Csv | VertexFormat::Parquet)) => true,
-            (EdgeList | Csv | Mtx | Parquet | Gapbs | WeightedGapbs, _) => false,
-        };
-        if !has_vertices {
+        let is_beside = vertices.is_some_and(|format| format.kept().properties_of_vertex_files);
+        if !kept.vertex_properties && !is_beside {
             let names = self.vertex_schema().iter().map(|(name, _)| format!("the vertex property {name:?}"));
             left_out.extend(names);
         }
         left_out
     }
 
-    /// Writes `key` and the value of each vertex, in a column of this name, ascending by key. A vertex without a value, as
-    /// one that a search does not reach, has null; CSV has nothing between the commas.
+    /// Writes the key and the value of each vertex in ascending order of keys; `name` is the column of values. A vertex
+    /// without a value, for example one that a search does not reach, has null. In CSV, null is an empty field.
     ///
     /// ```
-    /// use anden::{Database, Job, Options, OutputFormat, Parameters, Update, write_file};
+    /// use anden::{Database, Job, Options, Parameters, Update};
+    /// use anden::export::{ExportFormat, write_file};
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("hops.csv");
@@ -264,46 +216,47 @@ impl View {
     /// let job = Job::new("bfs", Parameters { source: vec![1.into()], ..Parameters::default() })?;
     /// let output = view.run(&job)?;
     /// let hops = output.values().unwrap();
-    /// write_file(&path, |file| view.export_values(job.value_name(), &hops, OutputFormat::Csv, file))?;
+    /// write_file(&path, |file| view.export_values(job.value_name(), &hops, ExportFormat::CSV, file))?;
     /// assert_eq!(std::fs::read_to_string(&path)?, "key,distance\n1,0\n2,1\n3,\n");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// A format that is neither CSV nor Parquet nor JSON lines; the output's; damage met on the way; cancellation.
+    /// The format is not CSV, Parquet or JSON lines; errors of the output; damage met on the way; cancellation.
     pub fn export_values(
         &self,
         name: &str,
         values: &Values<'_>,
-        format: OutputFormat,
+        format: ExportFormat,
         output: &mut Output<'_>,
     ) -> Result<()> {
         let vertices = self.vertices_by_key()?;
-        let value = |vertex: VertexId| cell(values, vertex as usize);
+        let value: &ValueOfVertex<'_> = &|vertex| cell(values, vertex as usize);
         let column = ValueColumn { name, kind: kind_of(values), vertices: &vertices, value };
-        let key = |vertex, text: &mut Vec<u8>| self.push_key(vertex, text);
-        formats::write_values(format, &column, self.key_kind()?, key, output)
+        format.write_values(&self.exported()?, &column, output)
     }
 
-    /// Whether the rows of a matrix are the keys of their vertices, and of dense keys one more; where not, only
-    /// [`export_vertices`](Self::export_vertices) says which row is which.
+    /// Whether matrix rows equal the keys of their vertices (dense keys: key plus one). If not, only
+    /// [`export_vertices`](Self::export_vertices) tells the key of a row.
     ///
     /// # Errors
     /// Damage met on the way; cancellation.
     pub fn has_keys_of_matrix(&self) -> Result<bool> {
-        Ok(self.matrix_rows()?.are_keys())
+        let push_key = |vertex, text: &mut Vec<u8>| self.push_key(vertex, text);
+        Ok(anden_formats::matrix_rows(self.all_lists()?, self.first_row_key(), push_key)?.are_keys())
     }
 
-    fn matrix_rows(&self) -> Result<formats::MatrixRows> {
-        let first_key = match self.stored().options().keys {
+    /// The key of matrix row 1; `None` if keys are not numbers.
+    fn first_row_key(&self) -> Option<u64> {
+        match self.stored().options().keys {
             KeyScheme::String => None,
             KeyScheme::Integer => Some(1),
             KeyScheme::Dense => Some(0),
-        };
-        formats::matrix_rows(self.all_lists()?, first_key, |vertex, text| self.push_key(vertex, text))
+        }
     }
 
     fn push_key(&self, vertex: VertexId, text: &mut Vec<u8>) -> Result<()> {
+        // Runs once for each key written, so cancellation stops a long export.
         self.session().progress().check()?;
         match self.key(vertex)? {
             Key::Integer(key) => text.extend_from_slice(key.to_string().as_bytes()),
@@ -312,7 +265,7 @@ impl View {
         Ok(())
     }
 
-    /// What keys are: those of one database are of one kind.
+    /// The type of keys. All keys of a database have one type.
     fn key_kind(&self) -> Result<KeyKind> {
         let first = (0..self.vertex_bound() as VertexId).find(|&vertex| self.lists().is_live(vertex));
         Ok(match first.map(|vertex| self.key_ref(vertex)).transpose()? {

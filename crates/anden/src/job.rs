@@ -1,11 +1,12 @@
-//! The one table of algorithms.
+//! Jobs: the table of kernels, their parameters and results.
 //!
-//! The command line and every other face go through it: they parse, call and print, and know no
-//! algorithm by name. A new kernel is one file beside this one and one line of `TABLE`.
+//! The command line and other front ends use only this table, and know no kernel by name. To add a kernel, add a file
+//! to this module and a line to `TABLE`.
 
 mod bc;
 mod bfs;
 mod cdlp;
+mod closeness;
 mod kcore;
 mod lcc;
 mod pagerank;
@@ -18,40 +19,40 @@ mod wcc;
 use std::borrow::Cow;
 use std::time::Instant;
 
-use base::VertexId;
-use base::memory::{heap_peak, reset_heap_peak};
-use graph::Graph;
+use anden_base::VertexId;
+use anden_base::memory::{heap_peak, reset_heap_peak};
+use anden_graph::Graph;
 
 use crate::{Error, Key, Result, View};
 
 pub use parameters::{Parameter, Parameters};
 
-/// An algorithm over a whole graph.
+/// An entry of the table: a kernel with its description and parameters.
 #[derive(Debug)]
 pub struct Kernel {
-    /// What users call it.
+    /// The name that users type.
     pub name: &'static str,
-    /// What it gives, in a few words.
+    /// A short description of the result.
     pub about: &'static str,
-    /// What the value of a vertex is called, as in a column of a table.
+    /// The column name of the value of a vertex.
     pub value: &'static str,
-    /// What it takes; everything else is refused.
+    /// The accepted parameters. All others are refused.
     pub parameters: &'static [Parameter],
-    /// The algorithms that it can be told to use, the default first; empty where there is one only.
+    /// The selectable algorithms, the default first; empty if there is only one.
     pub algorithms: &'static [&'static str],
-    /// Parameters that one of them does not take.
+    /// Pairs of an algorithm and a parameter that it does not accept.
     pub excludes: &'static [(&'static str, Parameter)],
-    /// How many sources it must be given.
+    /// How many sources the kernel requires.
     pub needs: Sources,
-    run: fn(&View, &Parameters) -> Result<Box<dyn Outcome>>,
+    run: fn(&View, &Parameters) -> Result<Box<dyn JobOutcome>>,
 }
 
-/// How many sources a kernel must be given.
+/// How many sources a kernel requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sources {
-    /// Any number, or none.
+    /// Any number, including none.
     Any,
-    /// One.
+    /// Exactly one.
     One,
 }
 
@@ -62,6 +63,7 @@ static TABLE: &[Kernel] = &[
     scc::KERNEL,
     sssp::KERNEL,
     bc::KERNEL,
+    closeness::KERNEL,
     triangles::KERNEL,
     lcc::KERNEL,
     cdlp::KERNEL,
@@ -69,7 +71,7 @@ static TABLE: &[Kernel] = &[
 ];
 
 impl Kernel {
-    /// Whether the parameters fit; if not, why.
+    /// Checks the parameters; the error says why they do not fit.
     fn accept(&self, given: &Parameters) -> std::result::Result<(), String> {
         let kernel = self.name;
         if let Some(parameter) = given.given().into_iter().find(|name| !self.parameters.contains(name)) {
@@ -94,30 +96,30 @@ impl Kernel {
     }
 }
 
-/// A kernel with its parameters, ready to run on any view.
+/// A kernel with its parameters. It can run on any view.
 #[derive(Clone, Debug)]
 pub struct Job {
     kernel: &'static Kernel,
     parameters: Parameters,
 }
 
-/// What a kernel found.
-pub(crate) trait Outcome: Send + Sync {
-    /// The figures that describe the result as a whole, in the order in which they are shown.
+/// The result of a kernel.
+pub(crate) trait JobOutcome: Send + Sync {
+    /// The summary figures, in display order.
     fn summary(&self, view: &View) -> Result<Vec<(&'static str, Value)>>;
-    /// The result by vertex id; `None` where the summary is all there is.
+    /// The result by vertex id; `None` if the summary is the whole result.
     fn values(&self) -> Option<Values<'_>>;
-    /// The same, handed over.
+    /// Like [`values`](Self::values), without a copy.
     fn into_values(self: Box<Self>) -> Option<Values<'static>>;
-    /// Compares with an independent serial algorithm; the error says where they differ.
+    /// Compares the result with an independent serial algorithm. The error names the first difference.
     fn check(&self, view: &View) -> std::result::Result<(), String>;
-    /// The part of the time that went into a form of the graph that only this kernel uses.
+    /// Seconds spent on a form of the graph that only this kernel uses.
     fn preparation_seconds(&self) -> Option<f64> {
         None
     }
 }
 
-/// A figure of a summary.
+/// A summary figure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A count.
@@ -132,14 +134,14 @@ pub enum Value {
     Ranking(Vec<(Key, f64)>),
 }
 
-/// A result by vertex id, with the meaning of its numbers.
+/// A result by vertex id.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values<'a> {
     /// Numbers of steps; `u32::MAX`: not reached.
     Hops(Cow<'a, [u32]>),
-    /// Ids of vertices; `u32::MAX`: none.
+    /// Vertex ids; `u32::MAX`: none.
     Vertices(Cow<'a, [VertexId]>),
-    /// Small numbers.
+    /// Small integers, such as core numbers.
     Numbers(Cow<'a, [u32]>),
     /// Counts.
     Counts(Cow<'a, [u64]>),
@@ -149,17 +151,17 @@ pub enum Values<'a> {
     Reals(Cow<'a, [f64]>),
 }
 
-/// What a job found, and what that took.
+/// The result of a job, with its time and memory.
 pub struct JobOutput {
-    outcome: Box<dyn Outcome>,
-    /// The figures that describe the result as a whole, in the order in which they are shown.
+    outcome: Box<dyn JobOutcome>,
+    /// The summary figures, in display order.
     pub summary: Vec<(&'static str, Value)>,
-    /// The time of the kernel, in seconds, its preparation included.
+    /// Seconds of the kernel, preparation included.
     pub seconds: f64,
-    /// The part of it that went into a form of the graph that only this kernel uses.
+    /// The part of `seconds` spent on a form of the graph that only this kernel uses.
     pub preparation_seconds: Option<f64>,
-    /// The most heap bytes that the kernel held at once, its result included; 0 in a program
-    /// without [`CountingAllocator`](crate::CountingAllocator).
+    /// Peak heap bytes of the kernel, result included; 0 in a program whose allocator does not count. That of the
+    /// command line counts.
     pub peak_bytes: u64,
 }
 
@@ -170,32 +172,31 @@ impl std::fmt::Debug for JobOutput {
 }
 
 impl Job {
-    /// Every kernel there is.
+    /// All kernels.
     pub fn table() -> &'static [Kernel] {
         TABLE
     }
 
-    /// Puts a kernel and its parameters together.
+    /// Combines a kernel with parameters.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`]: no kernel has this name, it does not take one of the parameters, it
-    /// has no algorithm of that name, or it lacks its source.
+    /// [`Error::InvalidInput`]: unknown kernel, parameter that the kernel does not accept, unknown algorithm, or
+    /// missing source.
     pub fn new(kernel: &str, parameters: Parameters) -> Result<Self> {
         let Some(kernel) = TABLE.iter().find(|entry| entry.name == kernel) else {
             let names = TABLE.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
-            return Err(Error::InvalidInput(format!("unknown kernel {kernel}: there are {names}")));
+            return Err(Error::InvalidInput(format!("unknown kernel {kernel}: there are {names}").into()));
         };
-        kernel.accept(&parameters).map_err(Error::InvalidInput)?;
+        kernel.accept(&parameters).map_err(|what| Error::InvalidInput(what.into()))?;
         Ok(Self { kernel, parameters })
     }
 
-    /// The kernel.
+    /// The table entry of the kernel.
     pub fn kernel(&self) -> &'static Kernel {
         self.kernel
     }
 
-    /// What the value of a vertex is called: `parent` where a search gives parents, else the kernel's
-    /// [`value`](Kernel::value).
+    /// The column name of the values: `parent` if parents are requested, else the kernel's [`value`](Kernel::value).
     pub fn value_name(&self) -> &'static str {
         if self.parameters.parents { "parent" } else { self.kernel.value }
     }
@@ -203,13 +204,14 @@ impl Job {
     /// Runs the kernel.
     ///
     /// # Errors
-    /// A source that does not exist, a parameter outside its bounds, a graph that lacks what the
-    /// kernel needs, too small a memory budget, damage met on the way, cancellation.
+    /// As [`View::run`].
     pub(crate) fn run(&self, view: &View) -> Result<JobOutput> {
         view.all_lists()?;
+        // A part is laid out above, so its cost is not charged to the kernel.
         let before = reset_heap_peak();
         let start = Instant::now();
         let outcome = (self.kernel.run)(view, &self.parameters)?;
+        // Measured before the summary, which looks keys up.
         let seconds = start.elapsed().as_secs_f64();
         let peak_bytes = heap_peak().saturating_sub(before) as u64;
         let summary = outcome.summary(view)?;
@@ -218,33 +220,45 @@ impl Job {
     }
 }
 
+impl View {
+    /// Runs a job.
+    ///
+    /// # Errors
+    /// The source does not exist. A parameter is outside its bounds. The graph lacks input that the kernel needs. The
+    /// memory budget is too small. Damage met on the way; cancellation.
+    pub fn run(&self, job: &Job) -> Result<JobOutput> {
+        job.run(self)
+    }
+}
+
 impl JobOutput {
-    /// The result by vertex id; `None` where the summary is all there is.
+    /// The result by vertex id; `None` if the summary is the whole result.
     pub fn values(&self) -> Option<Values<'_>> {
         self.outcome.values()
     }
 
-    /// The same without a copy.
+    /// Like [`values`](Self::values), without a copy.
     pub fn into_values(self) -> Option<Values<'static>> {
         self.outcome.into_values()
     }
 
-    /// Compares the result with that of an independent serial algorithm on the same view.
+    /// Compares the result with an independent serial algorithm on this view.
     ///
     /// # Errors
-    /// The first difference, as a sentence: either the program or the memory is at fault.
+    /// The first difference, as a sentence. It points to a fault in the program or in the hardware.
     pub fn check(&self, view: &View) -> Result<(), String> {
         self.outcome.check(view)
     }
 }
 
-/// The ten vertices with the highest scores, with their keys; equal scores by id.
+/// The ten vertices with the highest scores, with their keys. Equal scores are ordered by id.
 fn ranking(view: &View, scores: &[f64]) -> Result<Value> {
     const LENGTH: usize = 10;
     let mut top: Vec<VertexId> = Vec::with_capacity(LENGTH + 1);
     let lists = view.lists();
     for vertex in 0..scores.len() {
         let score = scores[vertex];
+        // Most vertices fail the first comparison, so it comes before the look at the vertex.
         if top.len() == LENGTH && score <= scores[top[LENGTH - 1] as usize] || !lists.is_live(vertex as VertexId) {
             continue;
         }

@@ -1,19 +1,19 @@
-//! Views of the edges of some types, and of the vertices with some labels.
+//! Filtered views by edge types and vertex labels.
 //!
-//! A type is the value of the property `type` of an edge. The labels of a vertex are its property `labels`, separated by
-//! `;`. So a graph whose files have such columns has types and labels, and every format and predicate knows them.
+//! The type of an edge is its property `type`. The labels of a vertex are its property `labels`, separated by `;`. So
+//! every format and every predicate supports types and labels.
 
 use std::collections::BTreeSet;
 
-use graph::formats::{LABEL_SEPARATOR, LABELS_PROPERTY, TYPE_PROPERTY};
-use graph::property::{PropertyColumn, PropertySchema, PropertyType, TypedArray};
+use anden_formats::{LABEL_SEPARATOR, LABELS_PROPERTY, TYPE_PROPERTY};
+use anden_graph::property::{PropertyColumn, PropertySchema, PropertyType, TypedArray};
 
 use crate::{Error, Result, View};
 
 impl View {
-    /// The view of the edges that have one of these types; all vertices stay.
+    /// The edges with one of these types; all vertices stay.
     ///
-    /// The view is one of a part of the graph, as [`filter`](Self::filter) makes it; keep it for several questions.
+    /// The result is a part as of [`filter`](Self::filter). Keep the view if you have several questions.
     ///
     /// ```no_run
     /// let db = anden::Database::open_read_only("social.anden")?;
@@ -22,26 +22,26 @@ impl View {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidInput`]: edges have no types. As [`filter`](Self::filter).
+    /// [`Error::InvalidInput`]: edges have no property `type`. As [`filter`](Self::filter).
     pub fn types(&self, types: &[impl AsRef<str>]) -> Result<Self> {
         require(self.edge_schema(), TYPE_PROPERTY, "the edges of this graph have no types")?;
         self.filter(Some(&is_one_of(TYPE_PROPERTY, types)), None)
     }
 
-    /// The view of the vertices that have one of these labels, and of the edges between them.
+    /// The vertices with one of these labels, and the edges between them.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`]: vertices have no labels. As [`filter`](Self::filter).
+    /// [`Error::InvalidInput`]: vertices have no property `labels`. As [`filter`](Self::filter).
     pub fn labels(&self, labels: &[impl AsRef<str>]) -> Result<Self> {
         require(self.vertex_schema(), LABELS_PROPERTY, "the vertices of this graph have no labels")?;
-        // Vertices have few sets of labels, among which no predicate has to look for one.
+        // A graph has few distinct label sets. Selecting them here makes the predicate a list of texts.
         let sets = distinct(&self.vertex_property(LABELS_PROPERTY)?);
         let is_wanted = |label: &str| labels.iter().any(|wanted| wanted.as_ref() == label);
         let sets: Vec<_> = sets.into_iter().filter(|set| set.split(LABEL_SEPARATOR).any(is_wanted)).collect();
         self.filter(None, Some(&is_one_of(LABELS_PROPERTY, &sets)))
     }
 
-    /// The labels that vertices have; empty where they have none.
+    /// All labels of vertices, sorted; empty without labels.
     ///
     /// # Errors
     /// Damage met on the way.
@@ -56,7 +56,7 @@ impl View {
         }
     }
 
-    /// The types that edges have; empty where they have none.
+    /// All types of edges, sorted; empty without types.
     ///
     /// # Errors
     /// Damage met on the way.
@@ -68,26 +68,30 @@ impl View {
     }
 }
 
-/// Refuses a question about a property of text that is not there.
+/// Returns an error if the schema has no such property, or its type is not text.
 fn require(schema: &PropertySchema, name: &str, what: &str) -> Result<()> {
     let found = schema.find(name).and_then(|place| schema.get(place));
     match found {
         Some((_, PropertyType::String)) => Ok(()),
-        Some((_, other)) => Err(Error::InvalidInput(format!("{what}: their property {name:?} is {other}, not text"))),
-        None => Err(Error::InvalidInput(format!("{what}: there is no property {name:?}"))),
+        Some((_, other)) => {
+            Err(Error::InvalidInput(format!("{what}: their property {name:?} is {other}, not text").into()))
+        }
+        None => Err(Error::InvalidInput(format!("{what}: there is no property {name:?}").into())),
     }
 }
 
-/// The predicate that a property is one of these texts; never true where there are none.
+/// The predicate that a property equals one of these texts; false if the list is empty.
 fn is_one_of(name: &str, texts: &[impl AsRef<str>]) -> String {
+    // SQL escapes a quote by doubling it.
     let quoted: Vec<_> = texts.iter().map(|text| format!("'{}'", text.as_ref().replace('\'', "''"))).collect();
+    // SQL has no empty IN list.
     match quoted.is_empty() {
         true => "1 = 0".to_owned(),
         false => format!("\"{name}\" IN ({})", quoted.join(", ")),
     }
 }
 
-/// The texts of a column, each once.
+/// The distinct texts of a column.
 fn distinct(column: &PropertyColumn) -> BTreeSet<String> {
     let is_there = |row: &usize| column.validity().is_none_or(|nulls| nulls.is_valid(*row));
     let rows = (0..column.len()).filter(is_there);

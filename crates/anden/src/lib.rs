@@ -1,7 +1,7 @@
-//! Floor 4 of Anden: what users of the library see.
+//! Layer 4 of Anden: the public API.
 //!
-//! A [`Database`] is a directory, or in memory; a [`View`] is the graph in it at a snapshot. Vertices are called by
-//! their keys, results are arrays by vertex id, and [`Job`] is the one table of algorithms.
+//! A [`Database`] is a directory or lives in memory. A [`View`] is the graph at one version. Callers name vertices by
+//! key, results are arrays by vertex id, and [`Job`] is the one table of algorithms.
 //!
 //! ```no_run
 //! use anden::{Database, Job, PageRankParams, Parameters};
@@ -15,82 +15,68 @@
 //! # Ok::<(), anden::Error>(())
 //! ```
 //!
-//! Algorithms of one's own are written with [`kernels::edge_map()`] over [`View::graph`], which the traits
-//! [`Graph`], [`InEdges`] and [`WeightedEdges`] give access to.
+//! The root has the names that most programs need. The modules have the rest:
+//! - [`graph`] and [`kernel`]: graphs and algorithms of your own;
+//! - [`load`] and [`export`]: files;
+//! - [`property`]: values, types and indexes;
+//! - [`job`], [`query`] and [`tables`]: the table of algorithms, and answers;
+//! - [`changes`] and [`snapshot`]: options and reports of changes, and of versions;
+//! - [`error`], [`session`] and [`stats`]: kinds of failures, shared threads, counters.
 
 #![forbid(unsafe_code)]
+
+pub mod changes;
+pub mod error;
+pub mod export;
+pub mod graph;
+pub mod job;
+pub mod kernel;
+pub mod load;
+pub mod property;
+pub mod query;
+pub mod session;
+pub mod snapshot;
+pub mod stats;
+pub mod tables;
 
 mod analysis;
 mod database;
 mod degrees;
 mod diff;
-mod error;
-mod export;
 mod filter;
 mod indexes;
-mod job;
 mod labeled;
-mod live;
+mod open;
 mod parts;
+mod pending;
 mod pinned;
-mod properties;
-mod query;
 mod replay;
-mod session;
 mod sliding_window;
-mod stats;
-mod tables;
+mod snapshot_id;
 mod transaction;
-mod versions;
 mod view;
 mod walk;
 mod weighted;
 mod work;
 
-pub use arrow_array::RecordBatch;
-pub use base::mapped::{fail_beyond_file_limits, say_where_pages_are_lost};
-pub use base::memory::{CountingAllocator, resident_peak};
-pub use base::progress::Progress;
-pub use base::size::{size, size_at_least};
-pub use base::standard_input::StandardInput;
-pub use base::{NO_VERTEX, VertexId};
+pub use anden_base::VertexId;
+pub use anden_base::progress::Progress;
+pub use anden_engine::{AppendOptions, Changes, Durability, EdgeId, EdgeWeight, LoadOptions, Retention, Update};
+pub use anden_graph::property::OwnedValue;
+pub use anden_graph::{GraphKind, WeightType};
+pub use anden_kernels::pagerank::PageRankParams;
+pub use anden_kernels::query::Neighbors;
+pub use anden_snapshots::{GraphOptions as Options, Key, KeyScheme};
 pub use database::Database;
-pub use degrees::{DegreeBin, DegreeStatistics};
-pub use diff::{Diff, DiffEdge, DiffProperty};
-pub use engine::{
-    AppendOptions, AppendReport, Applied, Changes, CommitStats, Committed, Duplicates, Durability, EdgeAction, EdgeId,
-    EdgeWeight, ExpectedGraph, ExpectedWeights, FoundEdge, IndexInfo, IndexKind, InputReport, Io, LiveStats,
-    LoadOptions, LoadReport, Maintenance, MergeReport, MergeScope, NewEdge, NewValue, PolicyStats, Prefetch,
-    PrefetchStats, Retention, Split, Spread, TransactionGraph, Update,
-};
 pub use error::{Error, Result};
-pub use export::{ExportFormat, VertexFormat, write_aside, write_file};
-pub use graph::formats::{
-    Aside, ColumnName, EdgeInput, Format, HeaderRule, InputColumns, InputPath, KeyKind, OnError, Output, OutputContent,
-    OutputFormat, SourceOptions, VertexInput, WantedProperties, output_format, push_update_column, push_update_name,
-    push_update_value, require_uncompressed,
-};
-pub use graph::generate;
-pub use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
-pub use graph::{Direction, Graph, InEdges, Weight, WeightType, WeightedEdges};
-pub use job::{Job, JobOutput, Kernel, Parameter, Parameters, Sources, Value, Values};
-pub use kernels;
-pub use kernels::Medium;
-pub use kernels::pagerank::PageRankParams;
-pub use kernels::sssp::Distances;
-pub use lama::{
-    GraphOptions as Options, Key, KeyRef, KeyScheme, SnapshotInfo, Stats as StorageStats, VerifyReport,
-    is_database_file,
-};
-pub use live::{ApplyOptions, ApplyReport};
-pub use pinned::ViewStats;
-pub use properties::NamedValues;
-pub use query::{LevelFragment, ListFragments, Path, PathLength, ShortestPaths, Side, VertexFragments};
+pub use job::{Job, Parameters};
+pub use open::OpenOptions;
+pub use pending::Pending;
 pub use session::Session;
-pub use sliding_window::SlidingWindow;
-pub use stats::Stats;
-pub use tables::{BatchRows, Batches, ParallelEdges};
-pub use transaction::{Pending, Transaction};
-pub use versions::SnapshotId;
-pub use view::{PieceStatistics, View};
-pub use walk::{Tag, Walk};
+pub use transaction::Transaction;
+pub use view::View;
+
+/// The Rust code of the README, which `cargo test` compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

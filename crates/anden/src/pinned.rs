@@ -1,64 +1,67 @@
-//! The views of a database that are open, and since when.
+//! Open views of a database, and their ages.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The views of a database that are open.
+use parking_lot::{Mutex, MutexGuard};
+
+/// Open views of a database.
 ///
-/// What a view shows is kept while it is there: files, and versions of what is in memory.
+/// An open view keeps its files and memtable versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ViewStats {
-    /// How many, transactions included; clones of a view do not count.
+    /// Number of open views, transactions included; clones of a view do not count.
     pub open: usize,
-    /// How long the oldest has been open; zero where there is none.
+    /// Age of the oldest open view; zero without views.
     pub oldest_age: Duration,
 }
 
-/// Since when views are open.
+/// Opening times of all open views.
 #[derive(Debug, Default)]
-pub(crate) struct Pins(Mutex<Seats>);
+pub(crate) struct Pins(Mutex<PinSlots>);
 
 #[derive(Debug, Default)]
-struct Seats {
-    /// `None`: free.
+struct PinSlots {
+    /// Opening time by slot; `None`: free slot.
     since: Vec<Option<Instant>>,
     free: Vec<usize>,
 }
 
-/// One open view; it is no longer when this goes.
+/// One open view. Dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct Pin {
     pins: Arc<Pins>,
-    seat: usize,
+    slot: usize,
 }
 
 impl Pins {
-    fn seats(&self) -> MutexGuard<'_, Seats> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slots(&self) -> MutexGuard<'_, PinSlots> {
+        self.0.lock()
     }
 
-    /// Notes that a view was opened.
+    /// Registers an open view.
     pub(crate) fn pin(self: &Arc<Self>) -> Pin {
         let now = Instant::now();
-        let mut seats = self.seats();
-        let seat = match seats.free.pop() {
-            Some(seat) => seat,
+        let mut slots = self.slots();
+        // Slots are reused, so the table grows only to the largest number of views open at one time.
+        let slot = match slots.free.pop() {
+            Some(slot) => slot,
             None => {
-                seats.since.push(None);
-                seats.since.len() - 1
+                slots.since.push(None);
+                slots.since.len() - 1
             }
         };
-        seats.since[seat] = Some(now);
-        drop(seats);
-        Pin { pins: Arc::clone(self), seat }
+        slots.since[slot] = Some(now);
+        drop(slots);
+        Pin { pins: Arc::clone(self), slot }
     }
 
     pub(crate) fn stats(&self) -> ViewStats {
-        let seats = self.seats();
-        let oldest = seats.since.iter().flatten().min();
+        let slots = self.slots();
+        let oldest = slots.since.iter().flatten().min();
         ViewStats {
-            open: seats.since.len() - seats.free.len(),
+            open: slots.since.len() - slots.free.len(),
             oldest_age: oldest.map_or(Duration::ZERO, Instant::elapsed),
         }
     }
@@ -66,14 +69,16 @@ impl Pins {
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        let mut seats = self.pins.seats();
-        seats.since[self.seat] = None;
-        seats.free.push(self.seat);
+        let mut slots = self.pins.slots();
+        slots.since[self.slot] = None;
+        slots.free.push(self.slot);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use anden_testkit::wait_until;
+
     use super::*;
 
     #[test]
@@ -82,14 +87,14 @@ mod tests {
         assert_eq!(pins.stats(), ViewStats::default());
         let first = pins.pin();
         let age = Duration::from_millis(2);
-        std::thread::sleep(age);
+        wait_until("the first view ages", || pins.stats().oldest_age >= age);
         let others: Vec<_> = (0..5).map(|_| pins.pin()).collect();
         assert!(pins.stats().open == 6 && pins.stats().oldest_age >= age);
         drop(first);
         drop(others);
-        assert_eq!((pins.stats(), pins.seats().since.len()), (ViewStats::default(), 6));
+        assert_eq!((pins.stats(), pins.slots().since.len()), (ViewStats::default(), 6));
         let again = pins.pin();
-        assert_eq!((pins.stats().open, pins.seats().since.len()), (1, 6));
+        assert_eq!((pins.stats().open, pins.slots().since.len()), (1, 6));
         drop(again);
     }
 }

@@ -1,95 +1,87 @@
-//! Questions about single vertices and edges, by key.
+//! Questions about single vertices and edges, by key: methods of [`View`], and the types of their answers.
 
-use base::VertexId;
-use kernels::query::{self, Neighbors};
-use kernels::sssp::DistanceValue;
+use anden_base::VertexId;
+use anden_graph::Direction;
+use anden_kernels::query::{self, Neighbors};
+use anden_kernels::sssp::DistanceValue;
 
 use crate::filter::{SingleLists, on_single};
-use crate::{FoundEdge, Key, Result, View};
+use crate::{Key, Result, View};
+
+pub use anden_engine::FoundEdge;
 
 /// A path through the graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
-    /// The vertices, both ends included; one where they are the same.
+    /// The vertices, both ends included; one vertex if source and target are equal.
     pub vertices: Vec<Key>,
-    /// How long it is.
+    /// The length, in edges or in weight.
     pub length: PathLength,
 }
 
 /// The length of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PathLength {
-    /// The number of its edges.
+    /// The number of edges.
     Hops(u64),
-    /// The sum of its integer weights.
+    /// The sum of integer weights.
     Integer(u64),
-    /// The sum of its floating weights.
+    /// The sum of floating-point weights.
     Real(f64),
 }
 
-/// The shortest paths between two vertices, or some of them.
+/// The shortest paths between two vertices, or the first of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShortestPaths {
-    /// The number of edges of each.
+    /// The number of edges of each path.
     pub length: u64,
-    /// How many there are; saturates.
+    /// The number of shortest paths; saturates.
     pub count: u64,
-    /// The first of them, each with both ends.
+    /// The listed paths, each with both ends.
     pub paths: Vec<Vec<Key>>,
 }
 
-/// Where the lists of a vertex come from.
+/// How the adjacency lists of a vertex are stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VertexFragments {
-    /// Its out-list; of an undirected graph, its only list.
+    /// The out-list; in an undirected graph, the only list.
     pub out: ListFragments,
-    /// Its in-list, where there is another than the out-list.
+    /// The in-list of a directed graph that stores in-lists.
     pub into: Option<ListFragments>,
 }
 
-/// Where a list comes from.
+/// How one adjacency list is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListFragments {
-    /// The list in the base run; `None` in a window, which shows only what levels add.
+    /// The list in the base; `None` in a window, which shows only what deltas add.
     pub base: Option<Vec<Key>>,
-    /// What levels change in it, in the order in which they are applied.
-    pub levels: Vec<LevelFragment>,
-    /// The contiguous pieces that algorithms get.
+    /// The changes of each delta, in the order of application.
+    pub deltas: Vec<DeltaFragment>,
+    /// The contiguous fragments that kernels receive.
     pub pieces: Vec<Vec<Key>>,
-    /// What was committed since, added and removed; `None` where nothing was.
+    /// Arcs that the memtable adds and removes; `None` without changes.
     pub live: Option<(Vec<Key>, Vec<Key>)>,
 }
 
-/// What a level changes in a list.
+/// The changes of one delta in a list.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LevelFragment {
-    /// The snapshot that the level starts from.
+pub struct DeltaFragment {
+    /// The snapshot before the delta.
     pub from: u32,
-    /// The snapshot that it leads to.
+    /// The snapshot after the delta.
     pub to: u32,
-    /// Whether it is applied the other way round, since the base run is younger than the view.
+    /// Whether the delta is applied backward, because the base is younger than the view.
     pub is_backward: bool,
-    /// What `to` has and `from` has not.
+    /// Arcs in `to` but not in `from`.
     pub added: Vec<Key>,
-    /// What `from` has and `to` has not.
+    /// Arcs in `from` but not in `to`.
     pub removed: Vec<Key>,
 }
 
-/// Which neighbours of a vertex.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Those that its edges lead to.
-    Out,
-    /// Those whose edges lead to it.
-    In,
-    /// Either, each once.
-    Both,
-}
-
-/// All methods fail where a key is no vertex ([`Error::NotFound`](crate::Error::NotFound)), and on
-/// damage met on the way.
+/// All methods fail if a vertex does not exist ([`Error::NotFound`](crate::Error::NotFound)), and on damage met on the
+/// way.
 impl View {
-    /// Whether there is an edge.
+    /// Whether the edge exists.
     ///
     /// # Errors
     /// See above.
@@ -98,11 +90,12 @@ impl View {
         Ok(on_single!(self, lists => query::has_edge(lists, source, target))?)
     }
 
-    /// The edges from one vertex to another, in the order in which they were added: one of a simple graph, several of a
-    /// multigraph, none where there is no edge.
+    /// The edges from one vertex to another, in the order of insertion. A simple graph has at most one, a multigraph
+    /// any number.
     ///
     /// ```
-    /// use anden::{Database, EdgeAction, EdgeId, Options, Update};
+    /// use anden::{Database, EdgeId, Options, Update};
+    /// use anden::changes::EdgeAction;
     ///
     /// let db = Database::in_memory(Options { multigraph: true, ..Options::default() })?;
     /// db.apply(&[Update::add_edge(1, 2), Update::add_edge(1, 2)])?;
@@ -118,33 +111,29 @@ impl View {
     pub fn edges_between(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Vec<FoundEdge>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
         match self.single_lists() {
-            SingleLists::Whole(lists) => Ok(engine::edges_between(lists, source, target, |_| true)?),
+            SingleLists::Whole(lists) => Ok(anden_engine::edges_between(lists, source, target, |_| true)?),
             SingleLists::Tested(tested) => {
-                let left = tested.entries(graph::Side::Out, source, |other| other == target)?;
+                let left = tested.entries(Direction::Out, source, |other| other == target)?;
+                // Without rows, the pair has at most one edge, so any remaining entry is that edge.
                 let is_left = |row: Option<u64>| row.map_or(!left.is_empty(), |row| left.rows.contains(&row));
-                Ok(engine::edges_between(self.stored(), source, target, is_left)?)
+                Ok(anden_engine::edges_between(self.stored(), source, target, is_left)?)
             }
         }
     }
 
-    /// The neighbours of a vertex, each once, by ascending id.
+    /// The neighbors of a vertex, each once, in ascending order of ids.
     ///
     /// # Errors
-    /// See above; in-neighbours of a graph without in-edges.
-    pub fn neighbors(&self, vertex: impl Into<Key>, side: Side) -> Result<Vec<Key>> {
-        self.keys(&self.neighbor_ids(self.vertex(vertex)?, side)?)
+    /// See above; the graph has no in-lists.
+    pub fn neighbors(&self, vertex: impl Into<Key>, direction: Neighbors) -> Result<Vec<Key>> {
+        self.keys(&self.neighbor_ids(self.vertex(vertex)?, direction)?)
     }
 
-    pub(crate) fn neighbor_ids(&self, vertex: VertexId, side: Side) -> Result<Vec<VertexId>> {
-        let which = match side {
-            Side::Out => Neighbors::Out,
-            Side::In => Neighbors::In,
-            Side::Both => Neighbors::Both,
-        };
-        Ok(on_single!(self, lists => query::neighbors(lists, vertex, which))?)
+    pub(crate) fn neighbor_ids(&self, vertex: VertexId, direction: Neighbors) -> Result<Vec<VertexId>> {
+        Ok(on_single!(self, lists => query::neighbors(lists, vertex, direction))?)
     }
 
-    /// The vertices within `num_hops` steps, without the vertex itself, by ascending id.
+    /// The vertices within `num_hops` steps, without the vertex itself, in ascending order of ids.
     ///
     /// # Errors
     /// See above; cancellation.
@@ -154,7 +143,7 @@ impl View {
         self.keys(&self.explained(found)?)
     }
 
-    /// Friends of friends: the vertices two steps away and no fewer, by ascending id.
+    /// Friends of friends: the vertices at a distance of exactly two, in ascending order of ids.
     ///
     /// # Errors
     /// See above; cancellation.
@@ -164,7 +153,7 @@ impl View {
         self.keys(&self.explained(found)?)
     }
 
-    /// Whether there is a path; a vertex reaches itself.
+    /// Whether a path exists. A vertex reaches itself.
     ///
     /// # Errors
     /// See above; cancellation.
@@ -173,7 +162,7 @@ impl View {
         Ok(self.path_ids(source, target)?.is_some())
     }
 
-    /// A path of the fewest edges; `None` where there is no path.
+    /// A path with the fewest edges; `None` if no path exists.
     ///
     /// # Errors
     /// See above; cancellation.
@@ -184,11 +173,11 @@ impl View {
         Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
     }
 
-    fn path_ids(&self, source: VertexId, target: VertexId) -> Result<Option<query::Path>> {
+    fn path_ids(&self, source: VertexId, target: VertexId) -> Result<Option<query::VertexPath>> {
         self.explained(on_single!(self, lists => query::path(&self.context(), lists, source, target)))
     }
 
-    /// All paths of the fewest edges, at most `limit` of them listed; `None` where there is no path.
+    /// All paths with the fewest edges, of which at most `limit` are listed; `None` if no path exists.
     ///
     /// # Errors
     /// See above; cancellation.
@@ -202,7 +191,7 @@ impl View {
         let context = self.context();
         let found = on_single!(self, lists => query::shortest_paths(&context, lists, source, target, limit));
         let Some(found) = self.explained(found)? else { return Ok(None) };
-        // The keys beside the ids; text is counted as it comes.
+        // Keys are held beside the ids. Text of string keys is added below, when its length is known.
         let list_bytes = |each: usize| size_of::<Vec<Key>>() + (found.length + 1) * each;
         let path_bytes = list_bytes(size_of::<VertexId>()) + list_bytes(size_of::<Key>());
         let mut needed = (found.paths.len() * path_bytes) as u64;
@@ -217,16 +206,16 @@ impl View {
         Ok(Some(ShortestPaths { length: found.length as u64, count: found.count, paths }))
     }
 
-    /// Where the lists of a vertex come from: out of which run, changed by which levels, in which pieces.
+    /// Shows how the lists of a vertex are stored: base, deltas, memtable, and the fragments that they form.
     ///
     /// # Errors
     /// See above.
     pub fn fragments(&self, vertex: impl Into<Key>) -> Result<VertexFragments> {
         let vertex = self.vertex(vertex)?;
-        let list = |side| -> Result<ListFragments> {
-            let origin = self.all_lists()?.list_origin(vertex, side)?;
-            let change = |change: &lama::ListChange| -> Result<LevelFragment> {
-                Ok(LevelFragment {
+        let list = |direction| -> Result<ListFragments> {
+            let origin = self.all_lists()?.list_origin(vertex, direction)?;
+            let change = |change: &anden_snapshots::ListChange| -> Result<DeltaFragment> {
+                Ok(DeltaFragment {
                     from: change.from,
                     to: change.to,
                     is_backward: change.is_backward,
@@ -236,7 +225,7 @@ impl View {
             };
             Ok(ListFragments {
                 base: origin.base.map(|targets| self.any_keys(&targets)).transpose()?,
-                levels: origin.changes.iter().map(change).collect::<Result<_>>()?,
+                deltas: origin.changes.iter().map(change).collect::<Result<_>>()?,
                 live: match &origin.overlay {
                     Some((added, removed)) => Some((self.any_keys(added)?, self.any_keys(removed)?)),
                     None => None,
@@ -244,14 +233,15 @@ impl View {
                 pieces: origin.fragments.iter().map(|targets| self.any_keys(targets)).collect::<Result<_>>()?,
             })
         };
+        // The one list of an undirected vertex serves both directions.
         let has_in_lists = self.is_directed() && self.has_in_edges();
         Ok(VertexFragments {
-            out: list(lama::Side::Out)?,
-            into: if has_in_lists { Some(list(lama::Side::In)?) } else { None },
+            out: list(Direction::Out)?,
+            into: if has_in_lists { Some(list(Direction::In)?) } else { None },
         })
     }
 
-    /// Keys of vertices, also of those that are there before or after this view only.
+    /// Keys of vertices, including those that exist only in an older or newer version.
     fn any_keys(&self, vertices: &[VertexId]) -> Result<Vec<Key>> {
         let dictionary = self.stored().dictionary();
         let is_shown = |vertex: VertexId| (vertex as usize) < self.vertex_bound();
@@ -262,10 +252,10 @@ impl View {
         vertices.iter().map(key).collect()
     }
 
-    /// A path of the least sum of weights; `None` where there is no path.
+    /// A path with the smallest sum of weights; `None` if no path exists.
     ///
     /// # Errors
-    /// See above; the graph has no weights, or a negative one on the way; cancellation.
+    /// See above; the graph has no weights, or the search meets a negative weight; cancellation.
     pub fn weighted_path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
         self.needs_weights("a weighted path")?;
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
@@ -282,7 +272,7 @@ impl View {
     }
 }
 
-/// The bytes that a key holds beside itself.
+/// Heap bytes of a key.
 fn text_bytes(key: &Key) -> u64 {
     match key {
         Key::Integer(_) => 0,

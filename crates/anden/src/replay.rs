@@ -1,79 +1,112 @@
-//! From a file of updates to commits.
+//! Applies a file of updates as a sequence of transactions.
 //!
-//! Small batches are submitted one after the other and waited for together, up to [`MOST_IN_FLIGHT`] updates: they make
-//! one group, with one sync, and each is a transaction of its own all the same. Before the next line of a pipe has to be
-//! waited for, what is in flight is answered. A batch that the pipe does not fill is committed after
-//! [`ApplyOptions::flush`].
+//! Small batches are submitted without waiting, up to [`MOST_IN_FLIGHT`] updates. So they share a commit group and one
+//! sync, and each stays a transaction. Before a read from a pipe waits, the batches in flight are answered. An unfilled
+//! batch is committed after [`ApplyOptions::flush`].
 //!
-//! With a budget of memory, what else goes on beside a large batch is done before it: what was committed becomes a snapshot
-//! where the batch finds no room beside it, and merges wait until the batch is committed.
+//! With a memory budget, a large batch first makes room. If the batch does not fit beside the memtable, a checkpoint
+//! empties the memtable. Merges wait until the batch is committed.
 
 use std::time::Instant;
 
-use base::progress::Progress;
-use engine::{
-    Durability, EdgeWeight, GraphOptions, KeyScheme, Missing, NewValue, Pending, Sequence, Update, UpkeepHold,
+use anden_base::progress::Progress;
+use anden_engine::{
+    Durability, EdgeWeight, GraphOptions, KeyScheme, Missing, NewValue, PendingCommit, Sequence, Update, UpkeepHold,
     integer_key,
 };
-use graph::WeightType;
-use graph::formats::{InputPath, LineValue, NextUpdate, UpdateLine, Updates, parse_weight, weight_range};
-use graph::property::OwnedValue;
-use lama::Key;
+use anden_formats::{InputPath, LineValue, NextUpdate, UpdateLine, Updates, parse_weight, weight_range};
+use anden_graph::WeightType;
+use anden_graph::property::OwnedValue;
+use anden_snapshots::Key;
 
-use crate::live::{ApplyOptions, ApplyReport};
-use crate::{Database, EdgeAction, EdgeId, Error, Result};
+use crate::changes::EdgeAction;
+use crate::changes::{ApplyOptions, ApplyReport};
+use crate::{Database, EdgeId, Error, Result};
 
-/// Batches of more updates are committed at once, by all cores and without a copy.
+/// Larger batches are committed at once, by all cores and without a copy.
 const SMALL_BATCH: usize = 4 << 10;
-/// With so many updates in flight they are waited for.
+/// With this many updates in flight, the replay waits for all of them.
 const MOST_IN_FLIGHT: usize = 32 << 10;
-/// What an update of a file takes until it is applied, its text left out: as it is read, sorted and logged, with room to
-/// grow, and in the container, where it may be the only one of two vertices, with weights.
+/// Bytes of an update until it is applied, without its text. Counts the parsed, sorted and logged copies with spare
+/// capacity. In the memtable, the edge may be the only one of two vertices, with weights.
 const UPDATE_BYTES: u64 = 640;
-/// Its text is there as it is read, as a key of the graph, and in the log.
+/// Copies of the text of an update: as read, as a key of the graph, in the WAL.
 const TEXT_COPIES: u64 = 3;
-/// After so many bytes it is looked whether a batch still fits in memory. With fewer it is none that others make room for.
+/// The budget is checked after this many bytes. A smaller batch does not reserve memory.
 const LOOK_BYTES: u64 = 1 << 20;
-/// What is committed and in no snapshot takes half as much again while one is made of it.
+/// A checkpoint adds half of the memtable to memory.
 const SNAPSHOT_SHARE: u64 = 2;
 
-/// A file of updates that is being applied.
-pub(crate) struct Replay<'db, F> {
+/// The replay of a file of updates.
+pub(crate) struct UpdateFileReplay<'db, F> {
     database: &'db Database,
     options: &'db ApplyOptions,
     durability: Durability,
     updates: Updates,
-    /// Whether the input may have to be waited for.
+    /// Whether a read of the input may wait.
     may_stall: bool,
     input: &'db InputPath,
     answered: F,
     sequence: Sequence,
-    /// Submitted and not answered, in their order.
+    /// Submitted batches without an answer, in order.
     in_flight: Vec<InFlight<'db>>,
     num_in_flight: usize,
     report: ApplyReport,
 }
 
-/// A batch that is submitted.
+/// A submitted batch.
 struct InFlight<'db> {
-    pending: Pending<'db>,
+    pending: PendingCommit<'db>,
     lines: Vec<u64>,
 }
 
-/// Updates and the numbers of their lines.
+/// A batch: updates and their line numbers.
 #[derive(Default)]
-struct Batch<'db> {
+struct ReplayBatch<'db> {
     updates: Vec<Update>,
     lines: Vec<u64>,
-    /// Of one that others make room for.
+    /// Delays maintenance while a large batch is in memory.
     upkeep: Option<UpkeepHold<'db>>,
-    /// The moment since which the batch waits for its commit, where the input may stall.
+    /// When the batch became due for a flush, if the input may stall.
     waits_since: Option<Instant>,
 }
 
-impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
+/// Fails on a database that is open for reading only.
+impl Database {
+    /// Applies a file of updates, batch by batch. Calls `answered` with the last line number of each batch once the
+    /// batch is durable.
+    ///
+    /// Small batches share one group commit, but each stays its own transaction. With a memory budget or
+    /// [`strict`](ApplyOptions::strict), batches are committed one by one. Before a read from a pipe waits, all full
+    /// batches are answered; the unfilled one follows after [`flush`](ApplyOptions::flush).
+    ///
+    /// A bad line drops its batch and all later lines. Earlier batches stay committed. Cancellation drops the batch
+    /// being read.
+    ///
     /// # Errors
-    /// The input cannot be read.
+    /// As [`apply`](Self::apply), with file and line. An error of `answered`; later batches may be committed then.
+    /// Cancellation. The memory budget is too small for a batch.
+    pub fn apply_file(
+        &self,
+        input: &InputPath,
+        options: &ApplyOptions,
+        answered: impl FnMut(u64) -> Result<()>,
+    ) -> Result<ApplyReport> {
+        // A budget that is too small for any batch is refused before the input is opened.
+        self.session().require_writer("applying updates", 0)?;
+        let start = Instant::now();
+        // The counter spans the life of the handle; the report covers this file only.
+        let automatic_before = self.live_stats().automatic_checkpoints;
+        let mut report = UpdateFileReplay::new(self, input, options, answered)?.run()?;
+        report.seconds = start.elapsed().as_secs_f64();
+        report.automatic_checkpoints = self.live_stats().automatic_checkpoints - automatic_before;
+        Ok(report)
+    }
+}
+
+impl<'db, F: FnMut(u64) -> Result<()>> UpdateFileReplay<'db, F> {
+    /// # Errors
+    /// The input cannot be opened.
     pub(crate) fn new(
         database: &'db Database,
         input: &'db InputPath,
@@ -85,7 +118,7 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
             database,
             options,
             durability: options.durability.unwrap_or_else(|| database.durability()),
-            // No line is read yet, so only a regular file needs no waiting.
+            // A regular file needs no waiting. Other inputs may stall, although no line was read yet.
             may_stall: updates.may_wait(),
             updates,
             input,
@@ -97,14 +130,14 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
         })
     }
 
-    /// Applies all of it.
+    /// Applies the whole file.
     ///
     /// # Errors
     /// As [`Database::apply_file`].
     pub(crate) fn run(mut self) -> Result<ApplyReport> {
         self.progress().stage("apply", None);
         let done = self.read_and_commit();
-        // What is before a line that is wrong has happened.
+        // Batches before a bad line stay committed, so they are answered too.
         self.settle()?;
         done.map(|()| self.report)
     }
@@ -118,7 +151,7 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
         loop {
             self.progress().check()?;
             let batch = self.next_batch()?;
-            // Where the input ends for the same reason, its last line may be half of one.
+            // A cancelled input ends early, and its last line may be cut off: drop the batch.
             self.progress().check()?;
             if batch.updates.is_empty() {
                 return Ok(());
@@ -127,15 +160,15 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
             self.commit(batch)?;
             if self.options.checkpoint_every.is_some_and(|every| num_read - at_checkpoint >= every) {
                 self.settle()?;
-                // Where every batch is a snapshot, there is none to be made.
+                // Does nothing if the batch itself became a snapshot.
                 self.database.inner().checkpoint_pending()?;
                 at_checkpoint = num_read;
             }
         }
     }
 
-    fn next_batch(&mut self) -> Result<Batch<'db>> {
-        let mut batch = Batch::default();
+    fn next_batch(&mut self) -> Result<ReplayBatch<'db>> {
+        let mut batch = ReplayBatch::default();
         let (mut num_bytes, mut next_look) = (0, LOOK_BYTES);
         while batch.updates.len() < self.options.batch.max(1) {
             if self.updates.may_wait() {
@@ -144,6 +177,7 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
             let line = match self.updates.next_update()? {
                 NextUpdate::Found(line) => line,
                 NextUpdate::End => break,
+                // The input pauses: answer the batches in flight now.
                 NextUpdate::Late if !self.in_flight.is_empty() => {
                     self.settle()?;
                     continue;
@@ -151,7 +185,7 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
                 NextUpdate::Late if batch.waits_since.is_some_and(|since| since.elapsed() >= self.options.flush) => {
                     break;
                 }
-                // The deadline was that of another batch.
+                // The deadline belonged to an earlier batch.
                 NextUpdate::Late => continue,
             };
             match update_of(line, self.database.options()) {
@@ -160,7 +194,7 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
             }
             batch.lines.push(self.updates.line_number());
             if self.may_stall && batch.updates.len() == 1 {
-                // A comment may follow it, and nothing behind that.
+                // A comment may follow the first update, then a pause: set the deadline now.
                 self.updates.set_deadline(self.deadline(&mut batch));
             }
             num_bytes += UPDATE_BYTES + TEXT_COPIES * self.updates.line_bytes() as u64;
@@ -172,26 +206,28 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
         Ok(batch)
     }
 
-    /// The moment up to which the next line is waited for; `None` for ever.
-    fn deadline(&self, batch: &mut Batch<'db>) -> Option<Instant> {
+    /// How long to wait for the next line; `None`: without limit.
+    fn deadline(&self, batch: &mut ReplayBatch<'db>) -> Option<Instant> {
         match () {
-            // Answers do not wait for input.
+            // Committed batches are answered before the input is waited for.
             () if !self.in_flight.is_empty() => Some(Instant::now()),
             () if batch.updates.is_empty() => None,
-            // From the first update on: a line now and then does not put the commit off.
+            // Counted from the first update, so a slow trickle of lines does not delay the commit.
             () => batch.waits_since.get_or_insert_with(Instant::now).checked_add(self.options.flush),
         }
     }
 
-    /// Refuses a batch that takes so many bytes in all, where the budget has no room for it.
-    fn make_room(&mut self, batch: &mut Batch<'db>, num_bytes: u64) -> Result<()> {
+    /// Frees memory for a batch of `num_bytes`, or refuses it if the budget is too small.
+    fn make_room(&mut self, batch: &mut ReplayBatch<'db>, num_bytes: u64) -> Result<()> {
         let (database, session) = (self.database.inner(), self.database.session());
         if session.memory().is_none() {
             return Ok(());
         }
         let what = format!("a batch of {} updates", batch.updates.len());
+        // A merge beside the batch would need the memory that the batch takes.
         batch.upkeep.get_or_insert_with(|| database.hold_upkeep());
         let committed = database.live_stats().delta_bytes;
+        // A checkpoint must fit beside the batch. If it does not, make the checkpoint now, while the batch is small.
         if session.require_writer(&what, num_bytes + committed + committed / SNAPSHOT_SHARE).is_err() {
             self.settle()?;
             database.checkpoint_pending()?;
@@ -199,10 +235,10 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
         session.require_writer(&what, num_bytes)
     }
 
-    fn commit(&mut self, batch: Batch<'db>) -> Result<()> {
-        let Batch { updates, lines, upkeep, .. } = batch;
+    fn commit(&mut self, batch: ReplayBatch<'db>) -> Result<()> {
+        let ReplayBatch { updates, lines, upkeep, .. } = batch;
         let (database, pool) = (self.database.inner(), self.database.session().pool());
-        // With a budget, nothing waits beside what is read.
+        // With a budget, no submitted batch stays in memory beside the one being read.
         let can_wait = updates.len() <= SMALL_BATCH && self.database.session().memory().is_none();
         if can_wait && !self.options.strict {
             let pending = database.submit_next(&self.sequence, updates, self.durability, pool)?;
@@ -210,19 +246,21 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
             self.in_flight.push(InFlight { pending, lines });
             return if self.num_in_flight < MOST_IN_FLIGHT { Ok(()) } else { self.settle() };
         }
+        // Batches take effect in the order of the file.
         self.settle()?;
         let missing = if self.options.strict { Missing::Strict } else { Missing::Lenient };
         let applied = database.apply_with(&updates, missing, self.durability, pool).map(|_| ());
         self.answer(applied, &lines)?;
         if let Some(upkeep) = upkeep {
+            // Free the batch before maintenance, which needs memory itself.
             drop((updates, upkeep));
-            // The batch stands whatever becomes of upkeep, which is tried again.
+            // The batch is committed whatever happens to maintenance, which runs again later.
             let _ = database.maintain(pool, self.progress());
         }
         Ok(())
     }
 
-    /// Waits for what is in flight, and answers it.
+    /// Waits for all batches in flight and answers them.
     fn settle(&mut self) -> Result<()> {
         self.num_in_flight = 0;
         for InFlight { pending, lines } in std::mem::take(&mut self.in_flight) {
@@ -231,12 +269,12 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
         Ok(())
     }
 
-    /// A batch of these lines was committed, or not.
-    fn answer(&mut self, committed: Result<(), engine::Error>, lines: &[u64]) -> Result<()> {
+    /// Answers a batch with these lines: committed or failed.
+    fn answer(&mut self, committed: Result<(), anden_engine::Error>, lines: &[u64]) -> Result<()> {
         committed.map_err(|error| match error {
-            engine::Error::Update { index, error } => {
+            anden_engine::Error::Update { index, error } => {
                 let (path, what) = (self.input.path().to_owned(), error.to_string());
-                graph::Error::Line { path, line: lines[index], what }.into()
+                anden_formats::Error::Line { path, line: lines[index], what }.into()
             }
             error => Error::from(error),
         })?;
@@ -247,12 +285,12 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
     }
 }
 
-/// The update that a line asks for of such a graph.
+/// Converts a line to an update for a graph with these options.
 fn update_of(line: UpdateLine<'_>, options: &GraphOptions) -> Result<Update, String> {
     let weight_type = options.weight_type;
     let key = |text: &str| match options.keys {
         KeyScheme::String => Key::from(text),
-        // Text that is no number is told so later.
+        // The engine reports text that is not a number.
         _ => integer_key(text).map_or_else(|| text.into(), Key::Integer),
     };
     let id = |source: &str, target: &str, number| EdgeId { source: key(source), target: key(target), number };
@@ -261,7 +299,7 @@ fn update_of(line: UpdateLine<'_>, options: &GraphOptions) -> Result<Update, Str
             Some(WeightType::U32) => text.parse().ok().map(|weight: u32| EdgeWeight::Integer(weight.into())),
             Some(WeightType::I64) => text.parse().ok().map(EdgeWeight::Integer),
             Some(WeightType::F32) => parse_weight(text.as_bytes()).map(|weight: f32| EdgeWeight::Real(weight.into())),
-            // That the graph has none is said later.
+            // The engine reports a weight in a graph without weights.
             Some(WeightType::F64) | None => parse_weight(text.as_bytes()).map(EdgeWeight::Real),
         };
         let expected = weight_type.map_or("a number as the weight", weight_range);

@@ -1,53 +1,56 @@
-//! What work runs with: threads, a memory budget, and somebody who watches.
+//! A session: threads, a memory budget and a progress report that several handles share.
 
 use std::sync::Arc;
 
-use base::parallel::Pool;
-use base::progress::{Progress, Silent};
-use engine::{Advisor, Io, Prefetch, Split, Workers};
-use kernels::Context;
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_engine::{Advisor, Workers};
+use anden_kernels::Context;
 
 use crate::{Error, Result};
 
-/// Pages of views that are not in the files as they are may take one in so many bytes of the budget.
+pub use anden_base::progress::Progress;
+pub use anden_engine::{Io, Prefetch, Split};
+
+/// Patched pages of views may take one in this many bytes of the budget.
 const PATCH_SHARE: u64 = 4;
 
-/// What the program has in memory before it works: its tables, the stacks of its threads, what is known of each page.
+/// Memory of the program before any work: its tables, thread stacks, page states.
 const PROGRAM_BYTES: u64 = 8 << 20;
 
-/// What whoever writes to a database has in memory besides: the buffers of the files. The engine adds what it writes.
+/// Additional memory of a writer: file buffers. The engine adds the size of the changes.
 const WRITER_BYTES: u64 = 16 << 20;
 
-/// Pages of the files that stay in memory while a kernel or an export reads a graph that is larger: what is read ahead by
-/// all workers, what is read around a fault, and the offsets of lists. A smaller graph needs room for its own bytes.
+/// Memory for file pages while a kernel or an export reads a larger graph: read-ahead of all workers, pages around a
+/// fault, offsets of lists. A smaller graph needs room for its own bytes only.
 ///
-/// With less room, pages are evicted before they are read: the files are then read many times over.
+/// With less, pages are evicted before they are read, and the files are read many times.
 const FILE_BYTES: u64 = 32 << 20;
 
-/// Without a budget, one in so many bytes of what is free stays so: files are read through it.
+/// Without a budget, one in this many free bytes stays free, because files are read through it.
 const FREE_SHARE: u64 = 8;
 
-/// What is in memory beside the state of a kernel.
+/// Memory in use beside the state of a kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Beside {
-    /// Whether levels change pages of the view, which are then made anew in memory.
+    /// Whether deltas change pages of the view; changed pages are patched in memory.
     pub(crate) has_patches: bool,
     /// Bytes that the view holds.
     pub(crate) taken: u64,
-    /// Bytes of the lists in files.
+    /// Bytes of adjacency lists in files.
     pub(crate) lists: u64,
 }
 
 impl Beside {
-    /// The part of the memory that is left to pages of files.
+    /// Bytes to reserve for file pages.
     fn files(&self) -> u64 {
         self.lists.min(FILE_BYTES)
     }
 }
 
-/// Threads, a memory budget and a watcher, shared by everything that is opened with it.
+/// Threads, a memory budget and a progress report, shared by all databases opened with it.
 ///
-/// Cloning is cheap and shares the threads.
+/// Clones are cheap and share the threads.
 #[derive(Clone)]
 pub struct Session {
     pool: Arc<Pool>,
@@ -56,7 +59,6 @@ pub struct Session {
     memory: Option<u64>,
     advisor: Arc<Advisor>,
     prefetch: Prefetch,
-    io: Io,
 }
 
 impl std::fmt::Debug for Session {
@@ -66,72 +68,60 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// Starts `num_threads` workers; 0 means one for each core.
+    /// Starts `num_threads` workers; 0: one for each core.
     ///
     /// # Errors
-    /// The system refuses to start a thread.
+    /// The system cannot start a thread.
     pub fn new(num_threads: usize) -> Result<Self> {
         let pool = Arc::new(Pool::new(num_threads)?);
         let workers = Arc::new(Workers::new(Split::of_cores(pool.num_threads())));
         let (progress, advisor) = (Arc::new(Silent), Arc::default());
-        let (prefetch, io) = (Prefetch::default(), Io::default());
-        Ok(Self { pool, workers, progress, memory: None, advisor, prefetch, io })
+        Ok(Self { pool, workers, progress, memory: None, advisor, prefetch: Prefetch::default() })
     }
 
-    /// Splits the cores between [navigational queries](crate::Database::navigate) and
-    /// [analyses](crate::Database::analyse), for all databases that are opened with it; at first 1 to 2 of the threads.
+    /// Splits the cores between [queries](crate::Database::navigate) and [analyses](crate::Database::analyse) of all
+    /// databases in this session. By default queries get one third.
     #[must_use]
     pub fn with_split(self, split: Split) -> Self {
         Self { workers: Arc::new(Workers::new(split)), ..self }
     }
 
-    /// Limits the bytes that loads, appends, merges, snapshots, kernels, exports and differences may have in memory at once.
-    /// A kernel, an export and a difference count the pages of files that they need; other mapped files do not count.
-    /// `None`: most of the memory that the system, and the control group of the process, have free when the work begins;
-    /// at most half of that is reserved for pages of files. What does not fit is refused before it begins ([`Error::Memory`](crate::Error::Memory)), and what only the
-    /// input or the graph tells once it is met.
+    /// Limits the memory of loads, appends, merges, checkpoints, kernels, exports and diffs, in bytes.
+    ///
+    /// Kernels, exports and diffs count the file pages that they need; other mapped files do not count. `None`: most of
+    /// the memory that is free when the work begins, in the system and its control group. At most half of that is
+    /// reserved for file pages. Work that does not fit fails with [`Error::Memory`]: before it
+    /// starts, or once the input or the graph shows its size.
     #[must_use]
     pub fn with_memory(self, memory: Option<u64>) -> Self {
         Self { memory, ..self }
     }
 
-    /// Tells `progress` where long work stands, and lets it stop the work.
+    /// Reports the progress of long work to `progress`, which may cancel the work.
     #[must_use]
     pub fn with_progress(self, progress: Arc<dyn Progress + Send + Sync>) -> Self {
         Self { progress, ..self }
     }
 
-    /// Chooses what is read ahead through views that are opened with it; at first [`Prefetch::Auto`].
+    /// Sets the prefetch policy of views opened with this session; initially [`Prefetch::Auto`].
     #[must_use]
     pub fn with_prefetch(self, prefetch: Prefetch) -> Self {
         Self { prefetch, ..self }
     }
 
-    /// Takes so many bytes for the memory that is free for lists, whatever the system says: where a graph has more, it is
-    /// read ahead, and kernels take the ways of a graph that is larger than memory. To see what becomes of one where there
-    /// is less memory than here.
+    /// Overrides the free memory that the prefetcher assumes. Views of larger graphs are read ahead, and kernels choose
+    /// their variants for graphs larger than memory. Use it to test how a graph behaves on a smaller machine.
     #[must_use]
     pub fn with_free_memory(self, num_bytes: u64) -> Self {
         Self { advisor: Arc::new(Advisor::with_free_memory(num_bytes)), ..self }
     }
 
-    /// Chooses how files of databases are read that are opened with it for reading only; at first [`Io::Mmap`].
-    #[must_use]
-    pub fn with_io(self, io: Io) -> Self {
-        Self { io, ..self }
-    }
-
-    /// What is read ahead.
+    /// The prefetch policy.
     pub fn prefetch(&self) -> Prefetch {
         self.prefetch
     }
 
-    /// How files are read.
-    pub fn io(&self) -> Io {
-        self.io
-    }
-
-    /// Who reads ahead.
+    /// The prefetcher.
     pub(crate) fn advisor(&self) -> &Advisor {
         &self.advisor
     }
@@ -141,7 +131,7 @@ impl Session {
         self.pool.num_threads()
     }
 
-    /// How the cores are split between navigational queries and analyses.
+    /// How the cores are split between queries and analyses.
     pub fn split(&self) -> Split {
         self.workers.split()
     }
@@ -150,31 +140,35 @@ impl Session {
         &self.workers
     }
 
-    /// The same with other threads.
+    /// This session with another thread pool.
     pub(crate) fn with_pool(&self, pool: &Arc<Pool>) -> Self {
         Self { pool: Arc::clone(pool), ..self.clone() }
     }
 
-    /// The workers.
+    pub(crate) fn shared_pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// The thread pool.
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// Who watches.
+    /// The progress report.
     pub fn progress(&self) -> &dyn Progress {
         &*self.progress
     }
 
-    /// The budget in bytes.
+    /// The memory budget in bytes.
     pub fn memory(&self) -> Option<u64> {
         self.memory
     }
 
-    /// Refuses `what` where it holds more at once, `num_bytes` beside the program, than there may be: for work that is done
-    /// with this session and not through it.
+    /// Checks that `num_bytes` beside the program fit in the budget. For work outside the methods of this crate; `what`
+    /// names the work in the error.
     ///
     /// # Errors
-    /// [`Error::Memory`](crate::Error::Memory), with all that it needs.
+    /// [`Error::Memory`], with the total need.
     pub fn require_memory(&self, what: &str, num_bytes: u64) -> Result<()> {
         let budget = self.memory.unwrap_or_else(free_bytes);
         match num_bytes.saturating_add(PROGRAM_BYTES) {
@@ -183,38 +177,40 @@ impl Session {
         }
     }
 
-    /// The same for `what` reads all lists of a view and holds `num_bytes` of its own.
+    /// Like [`require_memory`](Self::require_memory), for work that reads all lists of a view and holds `num_bytes`
+    /// itself.
     ///
     /// # Errors
-    /// As there.
+    /// As [`require_memory`](Self::require_memory).
     pub(crate) fn require_reader(&self, what: &str, beside: Beside, num_bytes: u64) -> Result<()> {
+        // The error below names the total need, so the name given here is unused.
         match self.context(beside).require_memory("", num_bytes) {
             Ok(()) => Ok(()),
             Err(_) => {
-                let budget = self.memory.unwrap_or_else(base::memory::available);
+                let budget = self.memory.unwrap_or_else(anden_base::memory::available);
                 Err(Error::Memory { what: what.to_owned(), needed: self.memory_for(num_bytes, beside), budget })
             }
         }
     }
 
-    /// Refuses a budget in which `what` cannot be written, which holds `num_bytes` beside the buffers of the files.
+    /// Checks that a writer of `what` fits in the budget: file buffers and `num_bytes`. Passes without a budget.
     pub(crate) fn require_writer(&self, what: &str, num_bytes: u64) -> Result<()> {
         if self.memory.is_some() { self.require_memory(what, WRITER_BYTES + num_bytes) } else { Ok(()) }
     }
 
-    /// The part of the budget for pages of views that are not in the files as they are.
+    /// The share of the budget for patched pages of views.
     pub(crate) fn patch_memory(&self) -> Option<u64> {
         self.memory.map(|memory| memory / PATCH_SHARE)
     }
 
-    /// What a kernel works with. Its state gets what the program, the view and the pages of files leave of the budget.
+    /// The context of a kernel. Its budget is what the program, the view and file pages leave.
     pub(crate) fn context(&self, beside: Beside) -> Context<'_> {
         let memory = match self.memory {
             Some(memory) => memory.saturating_sub(PROGRAM_BYTES + beside.taken + beside.files()),
-            // What is taken is not free any more.
+            // `available` already excludes the memory that the view holds.
             None => {
-                let available = base::memory::available();
-                // Where little is free, a kernel that can run does so, although it reads files more than once.
+                let available = anden_base::memory::available();
+                // With little free memory, half goes to the kernel: it can run, but reads files more than once.
                 let files = beside.files().min(available / 2);
                 available - files.max(available / FREE_SHARE)
             }
@@ -223,22 +219,22 @@ impl Session {
         Context { memory: Some(memory - patches), progress: &*self.progress, ..Context::new(&self.pool) }
     }
 
-    /// An error of a kernel that worked with such a [`context`](Self::context), with all memory that there must be where it
-    /// has what the kernel must have.
+    /// Completes a memory error of a kernel that ran with [`context`](Self::context): the kernel knows its own need,
+    /// the error names the total.
     pub(crate) fn in_all(&self, error: Error, beside: impl FnOnce() -> Beside) -> Error {
         match error {
             Error::Memory { what, needed, .. } => {
-                let budget = self.memory.unwrap_or_else(base::memory::available);
+                let budget = self.memory.unwrap_or_else(anden_base::memory::available);
                 Error::Memory { what, needed: self.memory_for(needed, beside()), budget }
             }
             error => error,
         }
     }
 
-    /// The budget with which [`context`](Self::context) lets a kernel have `needed` bytes; without a budget, the memory of a
-    /// control group that has room for them.
+    /// The budget that leaves a kernel `needed` bytes in [`context`](Self::context). Without a budget: the size of a
+    /// control group with that room.
     pub(crate) fn memory_for(&self, needed: u64, beside: Beside) -> u64 {
-        // A quarter of what a kernel may have goes to the pages, so a third is added to what it needs.
+        // `context` gives a quarter of the memory to patched pages, so the total is a third above the need.
         let patches = if beside.has_patches { needed.saturating_sub(1) / (PATCH_SHARE - 1) } else { 0 };
         let state = needed.saturating_add(patches);
         let with_files = state.saturating_add(beside.files());
@@ -250,9 +246,9 @@ impl Session {
     }
 }
 
-/// What may be taken without a budget.
+/// Bytes that work may take without a budget.
 fn free_bytes() -> u64 {
-    base::memory::available() / FREE_SHARE * (FREE_SHARE - 1)
+    anden_base::memory::available() / FREE_SHARE * (FREE_SHARE - 1)
 }
 
 #[cfg(test)]

@@ -1,26 +1,27 @@
 //! A window that moves with a stream of batches.
 
-use engine::Retention;
+use anden_engine::Retention;
 
 use crate::{Changes, Database, Error, Result, View};
 
-/// The last batches of a stream, as a graph: [`push`](Self::push) appends one, and the oldest leaves the window.
+/// The last batches of a stream, as a graph. [`push`](Self::push) appends a batch, and the oldest one leaves the
+/// window.
 ///
-/// Each batch is a snapshot, and the database keeps as many as the window has, and the one before them. What a
-/// window shows is what it added: the edges that are there at its end and were not, or had another weight, before
-/// its first batch. An edge that is removed leaves it at once; one that the window removed and added again as it
-/// was is not in it. What a batch added stays in the database, and in [`Database::view`], when the batch leaves.
+/// Each batch is a snapshot. The database keeps the snapshots of the window and the one before it. The window shows the
+/// edges that it added: they exist at its end, and did not exist, or had another weight, before its first batch. A
+/// removed edge leaves the window at once. An edge that was removed and added again unchanged is not in it. When a
+/// batch leaves, its edges stay in the database and in [`Database::view`].
 ///
-/// Whatever makes a snapshot moves the window by one: an append of files, or a [checkpoint](Database::checkpoint) of
-/// what was [applied](Database::apply), which a push makes by itself of what lies there.
+/// Every new snapshot moves the window by one: an append of files, or a [checkpoint](Database::checkpoint) of
+/// [applied](Database::apply) updates. A push makes a checkpoint of pending updates.
 ///
-/// Cost: a batch is written once when it comes, and a few times in all when what left the window is packed, whatever
-/// the number of batches before it; a view reads the batches of the window. Merges into the base run come as after
-/// any append: a batch that one is due after takes as long as writing the graph anew.
+/// Cost: a batch is written once, and a few times more when old deltas are packed, independent of the number of earlier
+/// batches. A view reads the batches of the window. As after any append, a merge may be due; such a push takes as long
+/// as writing the graph.
 ///
 /// # Source
-/// Macko, Marathe, Margo, Seltzer: LLAMA, ICDE 2015, section IV (streaming). There a window's edges are all that there
-/// is; here the database keeps what left it.
+/// Macko, Marathe, Margo, Seltzer: LLAMA, ICDE 2015, section IV (streaming). There the window is the whole graph; here
+/// the database keeps older edges.
 #[derive(Debug)]
 pub struct SlidingWindow<'a> {
     database: &'a Database,
@@ -28,8 +29,8 @@ pub struct SlidingWindow<'a> {
 }
 
 impl Database {
-    /// The last `num_batches` snapshots as a window that moves with every new one. Sets the retention accordingly,
-    /// also for later openings: older snapshots without names go now. The oldest of all snapshots is never in it.
+    /// The last `num_batches` snapshots, as a window that moves with each new one. Sets the retention accordingly, also
+    /// for later openings: older snapshots without names are dropped now. The oldest snapshot is never in the window.
     ///
     /// ```
     /// use anden::{Changes, Database, Options};
@@ -47,27 +48,29 @@ impl Database {
     /// # Errors
     /// [`Error::InvalidInput`]: a window without batches, or the database is open for reading only; the disk fails.
     pub fn sliding_window(&self, num_batches: u32) -> Result<SlidingWindow<'_>> {
+        // The snapshot before the window is kept too, because the window is the difference to it.
         let num_kept = num_batches.checked_add(1).filter(|_| num_batches > 0);
-        let num_kept = num_kept.ok_or_else(|| Error::InvalidInput(format!("a window of {num_batches} batches")))?;
+        let num_kept =
+            num_kept.ok_or_else(|| Error::InvalidInput(format!("a window of {num_batches} batches").into()))?;
         self.retain(Retention::Last(num_kept))?;
         Ok(SlidingWindow { database: self, num_batches })
     }
 }
 
 impl SlidingWindow<'_> {
-    /// Appends a batch; gives the window with it.
+    /// Appends a batch and returns the moved window.
     ///
     /// # Errors
-    /// As [`Database::append`]; the window has then not moved.
+    /// As [`Database::append`]; the window is then unchanged.
     pub fn push(&self, batch: &Changes) -> Result<View> {
         self.database.append(batch)?;
         self.view()
     }
 
-    /// The window as it is; without edges while there is no batch. All vertices of the newest snapshot are in it.
+    /// The current window; without edges before the first batch. Contains all vertices of the newest snapshot.
     ///
     /// # Errors
-    /// Damage in what it needs.
+    /// Damage met on the way.
     pub fn view(&self) -> Result<View> {
         let (graph, numbers) = self.database.inner().newest_window(self.num_batches)?;
         let name = match numbers {

@@ -1,22 +1,26 @@
-//! What a database says of itself.
+//! Statistics of a database and of its graphs.
 
-use crate::{CommitStats, LiveStats, PrefetchStats, StorageStats, ViewStats};
+pub use anden_engine::{CommitStats, LiveStats, PolicyStats, PrefetchStats, StorageStats};
 
-/// What is on disk, what is in memory, and what was done since the database was opened.
+pub use crate::degrees::{DegreeBin, DegreeStatistics};
+pub use crate::pinned::ViewStats;
+pub use crate::view::PieceStatistics;
+
+/// Sizes on disk and in memory, and counters since the database was opened.
 ///
-/// In how many pieces the lists of edges lie, [`View::piece_statistics`](crate::View::piece_statistics) says, which reads
+/// [`View::piece_statistics`](crate::View::piece_statistics) counts the fragments of lists, because that reads all of
 /// them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Sizes of what is on disk.
+    /// Sizes on disk.
     pub storage: StorageStats,
-    /// What was committed and is in memory only, and what is done about it.
+    /// The memtable, the WAL and checkpoints.
     pub live: LiveStats,
-    /// What was committed, what was not and why, and how long it took.
+    /// Commits, conflicts with their reasons, and latencies.
     pub commits: CommitStats,
-    /// The views and transactions that are open.
+    /// Open views and transactions.
     pub views: ViewStats,
-    /// What was read ahead, through this handle and all others of its session.
+    /// Counters of the prefetcher, over all handles of the session.
     pub prefetch: PrefetchStats,
 }

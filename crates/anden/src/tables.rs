@@ -1,29 +1,35 @@
-//! Edges and vertices as rows of chosen columns: Arrow's record batches, and iterators over their rows.
+//! Edges and vertices as tables: Arrow record batches, and iterators over rows and edges.
 
 mod batches;
 mod edges;
+mod stored_edges;
 mod vertices;
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use anden_base::VertexId;
+use anden_graph::property::{ColumnBuilder, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use arrow_array::ArrayRef;
 use arrow_schema::{Field, Schema, SchemaRef};
-use base::VertexId;
-use graph::property::{ColumnBuilder, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+
+pub use arrow_array::RecordBatch;
 
 pub use self::batches::{BatchRows, Batches};
 pub use self::edges::ParallelEdges;
-use crate::properties::no_such;
-use crate::{Error, KeyRef, KeyScheme, Result, View};
+pub use self::stored_edges::{EdgeIter, StoredEdge};
+use crate::error::{NotFound, no_such};
+use crate::property::KeyRef;
+use crate::{Error, KeyScheme, Result, View};
 
-/// The columns of a table, and what each shows.
+/// The selected columns of a table.
 struct Chosen<F> {
     fields: Vec<F>,
     schema: SchemaRef,
 }
 
 impl<F> Chosen<F> {
-    /// Looks the names of columns up; `known` gives what all names show, and `type_of` the type of a column.
+    /// Resolves column names. `known` lists all names for the error message, `field` finds a column, `type_of` gives
+    /// its type.
     fn new(
         columns: &[&str],
         whose: &str,
@@ -34,24 +40,30 @@ impl<F> Chosen<F> {
         let mut fields = Vec::with_capacity(columns.len());
         for name in columns {
             let known = known.iter().map(String::as_str);
-            fields.push(field(name).ok_or_else(|| Error::NotFound(no_such("column", whose, name, known)))?);
+            let missing =
+                || Error::not_found(NotFound::Column((*name).to_owned()), no_such("column", whose, name, known));
+            fields.push(field(name).ok_or_else(missing)?);
         }
-        let arrow_type = |field: &F| PropertyColumn::nulls(type_of(field), 0).array().data_type().clone();
-        let schema = columns.iter().zip(&fields).map(|(name, field)| Field::new(*name, arrow_type(field), true));
-        let schema = Arc::new(Schema::new(schema.collect::<Vec<_>>()));
-        Ok(Self { fields, schema })
+        Ok(Self::of_fields(columns, fields, type_of))
     }
 
-    /// A batch of these columns.
+    fn of_fields(names: &[&str], fields: Vec<F>, type_of: impl Fn(&F) -> PropertyType) -> Self {
+        let arrow_type = |field: &F| PropertyColumn::nulls(type_of(field), 0).array().data_type().clone();
+        let schema = names.iter().zip(&fields).map(|(name, field)| Field::new(*name, arrow_type(field), true));
+        let schema = Arc::new(Schema::new(schema.collect::<Vec<_>>()));
+        Self { fields, schema }
+    }
+
+    /// Makes a record batch of these columns.
     fn batch(&self, columns: Vec<PropertyColumn>) -> Result<RecordBatch> {
-        // The batches of one table have the same types, so strings have no dictionary.
+        // All batches of a table have one schema, so strings are stored without a dictionary.
         let arrays: Vec<ArrayRef> = columns.iter().map(|column| column.without_dictionary().array().clone()).collect();
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
-        batch.map_err(|error| Error::InvalidInput(format!("cannot make a batch of rows: {error}")))
+        batch.map_err(|error| Error::InvalidInput(format!("cannot make a batch of rows: {error}").into()))
     }
 }
 
-/// The names of a schema that none of the names before them is.
+/// Appends the names of a schema that are not in the list yet.
 fn with_names(mut names: Vec<String>, schema: &PropertySchema) -> Vec<String> {
     for (name, _) in schema.iter() {
         if !names.iter().any(|known| known == name) {
@@ -68,9 +80,10 @@ fn key_type(view: &View) -> PropertyType {
     }
 }
 
-/// The keys of vertices, as a column.
+/// The keys of vertices as a column.
 fn key_column(view: &View, vertices: &[VertexId]) -> Result<PropertyColumn> {
     let options = view.stored().options();
+    // A dense key is the id, so no dictionary is read.
     if options.keys == KeyScheme::Dense {
         return u64_column(vertices.iter().map(|&vertex| vertex.into()));
     }

@@ -1,26 +1,29 @@
 //! Transactions, by key.
 
-use base::VertexId;
-use engine::{Committed, Durability, EdgeWeight, NewEdge, TransactionGraph, Update};
-use graph::property::OwnedValue;
-use kernels::query;
-use kernels::sssp::DistanceValue;
-use lama::Side as ListSide;
+use anden_base::VertexId;
+use anden_engine::{Committed, Durability, EdgeWeight, NewEdge, OptimisticTransaction, TransactionGraph, Update};
+use anden_graph::Direction;
+use anden_graph::property::OwnedValue;
+use anden_kernels::query;
+use anden_kernels::sssp::DistanceValue;
 
+use crate::changes::EdgeAction;
 use crate::pinned::Pin;
+use crate::property::NewValue;
+use crate::query::{FoundEdge, Path, PathLength};
 use crate::session::Beside;
-use crate::{
-    Database, EdgeAction, EdgeId, Error, FoundEdge, Key, NewValue, Path, PathLength, Result, Session, Side, View,
-};
+use crate::{Database, EdgeId, Error, Key, Neighbors, Pending, Result, View};
 
-/// Changes in the making, and what they depend on. Dropped, nothing has happened.
+/// A read-write transaction. Dropping it discards its changes.
 ///
-/// A transaction reads everything that was committed when it began, and what it writes itself. When it is
-/// [committed](Self::commit), what it wrote happens as a whole, if nothing changed meanwhile that it read; it is as if it
-/// had run at that moment, alone. What it looked for in vain counts as read too. `add`, `remove` and `set` read nothing, so
-/// that they never conflict; `insert`, `has`, `set_weight`, `set_edge` and all questions read.
+/// A transaction reads the version at which it began, plus its own writes. [`commit`](Self::commit) applies all writes
+/// atomically, if no other commit changed what the transaction read. So transactions are serializable. A failed lookup
+/// counts as a read too.
 ///
-/// Reading takes `&self`, also from several threads; writing takes `&mut self`; a commit takes the transaction itself:
+/// `add_*`, `remove_*` and `set` (without a unique index) read nothing, so they never conflict. `insert_*`, `has_*`,
+/// `set_weight`, `set_edge`, `change_edge` and all queries read.
+///
+/// Reads take `&self` and may run on several threads. Writes take `&mut self`. A commit consumes the transaction:
 ///
 /// ```compile_fail,E0382
 /// # use anden::{Database, Options};
@@ -32,7 +35,7 @@ use crate::{
 /// # Ok::<(), anden::Error>(())
 /// ```
 ///
-/// Nor do two threads write through one:
+/// Two threads cannot write through one transaction:
 ///
 /// ```compile_fail,E0499
 /// # use anden::{Database, Options};
@@ -45,33 +48,17 @@ use crate::{
 /// # Ok::<(), anden::Error>(())
 /// ```
 ///
-/// All methods fail where a key is none of this graph ([`Error::InvalidInput`]), and on damage met on the way.
+/// All methods fail if a key has the wrong type for this graph ([`Error::InvalidInput`]), and on damage met on the way.
 #[derive(Debug)]
 pub struct Transaction<'db> {
-    inner: engine::Transaction<'db>,
-    session: &'db Session,
-    /// What it reads is kept meanwhile, and counts as a view that is open.
+    inner: OptimisticTransaction<'db>,
+    database: &'db Database,
+    /// Counts as an open view and keeps the version that the transaction reads.
     _pin: Pin,
 }
 
-/// A commit that was asked for and is not waited for yet: it happens once somebody waits, for this one or a later one.
-/// Dropped, it is waited for, and nobody learns what became of it.
-#[derive(Debug)]
-#[must_use = "a commit may fail, and only who waits for it learns that"]
-pub struct Pending<'db>(engine::Pending<'db>);
-
-impl Pending<'_> {
-    /// Waits until it is committed. Returns an epoch from which on it is seen.
-    ///
-    /// # Errors
-    /// As [`Transaction::commit`] and [`Database::apply`].
-    pub fn wait(self) -> Result<u64> {
-        Ok(self.0.wait()?)
-    }
-}
-
 impl Database {
-    /// Begins a transaction over everything that is committed.
+    /// Begins a transaction on everything committed.
     ///
     /// ```
     /// use anden::{Database, Error, Options};
@@ -97,15 +84,15 @@ impl Database {
         Ok(self.begun(self.inner().begin(self.session().pool())?))
     }
 
-    fn begun<'db>(&'db self, inner: engine::Transaction<'db>) -> Transaction<'db> {
-        Transaction { inner, session: self.session(), _pin: self.pin() }
+    fn begun<'db>(&'db self, inner: OptimisticTransaction<'db>) -> Transaction<'db> {
+        Transaction { inner, database: self, _pin: self.pin() }
     }
 
-    /// Runs `body` in a transaction and commits it, all over again where something changed meanwhile that it read: after
-    /// some losses alone, so that it succeeds however many others there are. What it returns an error for has not
-    /// happened.
+    /// Runs `body` in a transaction and commits it. After a conflict, the transaction runs again on the newest version.
+    /// After several conflicts it runs exclusively, so it succeeds under any load. If `body` returns an error, nothing
+    /// is changed.
     ///
-    /// `body` may run several times, and must not wait for what another thread commits.
+    /// `body` may run several times. It must neither wait for a commit of another thread nor await one of its own.
     ///
     /// ```
     /// use anden::{Database, Error, KeyScheme, Options};
@@ -127,7 +114,7 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// Those of `body`, and of [`Transaction::commit`] but for conflicts.
+    /// Errors of `body`, and those of [`Transaction::commit`] except conflicts.
     pub fn transact<R>(&self, mut body: impl FnMut(&mut Transaction<'_>) -> Result<R>) -> Result<R> {
         self.inner().transact_owned(self.session().pool(), |inner| {
             let mut transaction = self.begun(inner);
@@ -136,8 +123,8 @@ impl Database {
         })
     }
 
-    /// Reads everything that is committed: it waits for nobody, never conflicts, and sees nothing that is committed
-    /// meanwhile.
+    /// Runs `body` on a view of everything committed. A read never waits for writers, never conflicts, and does not see
+    /// later commits.
     ///
     /// ```
     /// use anden::{Database, Options, Update};
@@ -150,13 +137,13 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// Those of `body`; damage that was met before.
+    /// Errors of `body`; damage met earlier.
     pub fn read<R>(&self, body: impl FnOnce(&View) -> Result<R>) -> Result<R> {
         body(&self.view()?)
     }
 
-    /// As [`apply`](Self::apply), without waiting: several commits in flight make large groups, which cost less each.
-    /// They act in the order in which one caller submits them.
+    /// Like [`apply`](Self::apply), without waiting. Many commits in flight form large groups, which cost less per
+    /// commit. Commits of one caller take effect in the order of submission.
     ///
     /// ```
     /// use anden::{Database, Options, Update};
@@ -171,12 +158,12 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// The database is open for reading only. What is wrong with the updates is said to who waits.
-    pub fn submit(&self, updates: &[Update]) -> Result<Pending<'_>> {
+    /// The database is open for reading only. [`Pending::wait`] returns errors in the updates.
+    pub fn submit(&self, updates: &[Update]) -> Result<Pending> {
         self.submit_with(updates, self.durability())
     }
 
-    /// As [`submit`](Self::submit), with a durability of its own: the group that it comes into has at least that.
+    /// Like [`submit`](Self::submit), with this durability. The whole commit group becomes at least as durable.
     ///
     /// ```
     /// use anden::{Database, Durability, Options, Update};
@@ -196,23 +183,24 @@ impl Database {
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
-    pub fn submit_with(&self, updates: &[Update], durability: Durability) -> Result<Pending<'_>> {
-        Ok(Pending(self.inner().submit_with(updates, durability, self.session().pool())?))
+    pub fn submit_with(&self, updates: &[Update], durability: Durability) -> Result<Pending> {
+        let commit = self.inner().submit_with(updates, durability, self.session().pool())?;
+        Ok(Pending::new(self, commit))
     }
 }
 
 impl<'db> Transaction<'db> {
-    /// Commits: what was written happens, all of it, if nothing changed that was read. One that wrote nothing always
-    /// succeeds.
+    /// Commits: applies all writes, if no other commit changed what this transaction read. A transaction without writes
+    /// always succeeds.
     ///
     /// # Errors
-    /// [`Error::Conflict`]: something changed that was read, and the error says what; something that was written does not
-    /// fit the graph any more; the disk fails. Nothing has happened then.
+    /// [`Error::Conflict`]: another commit changed what this one read; the message names it. A write no longer fits the
+    /// graph, or the disk fails. Nothing is changed then.
     pub fn commit(self) -> Result<Committed> {
         Ok(self.inner.commit()?)
     }
 
-    /// As [`commit`](Self::commit), with a durability of its own.
+    /// Like [`commit`](Self::commit), with this durability.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
@@ -220,8 +208,7 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.commit_with(durability)?)
     }
 
-    /// Sets what of it survives a crash once it is committed, also in [`Database::transact`]; at first what is set for
-    /// the database.
+    /// Sets the durability of this transaction, also inside [`Database::transact`]. Initially that of the database.
     ///
     /// ```
     /// use anden::{Database, Durability, Options};
@@ -242,25 +229,26 @@ impl<'db> Transaction<'db> {
         self.inner.set_durability(durability);
     }
 
-    /// As [`commit`](Self::commit), without waiting.
+    /// Like [`commit`](Self::commit), without waiting.
     ///
     /// # Errors
     /// An earlier commit panicked.
-    pub fn submit(self) -> Result<Pending<'db>> {
-        Ok(Pending(self.inner.submit()?))
+    pub fn submit(self) -> Result<Pending> {
+        Ok(Pending::new(self.database, self.inner.submit()?))
     }
 
-    /// An epoch all of whose commits it sees.
+    /// An epoch such that the transaction sees all commits up to it.
     pub fn epoch(&self) -> u64 {
         self.inner.epoch()
     }
 
-    /// The graph as the transaction sees it, for algorithms of one's own; all lists that are read are noted.
+    /// The graph as the transaction sees it, for your own algorithms. Every list that is read joins the read set.
     pub fn graph(&self) -> TransactionGraph<'_> {
         self.inner.graph()
     }
 
-    /// The id of a vertex in [`graph`](Self::graph); of one that was made here, it is good for nothing else.
+    /// The id of a vertex in [`graph`](Self::graph). The id of a vertex that this transaction added is valid only
+    /// there.
     ///
     /// # Errors
     /// [`Error::NotFound`]: there is no such vertex.
@@ -277,7 +265,7 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.key(vertex)?)
     }
 
-    /// Whether a vertex is there.
+    /// Whether the vertex exists.
     ///
     /// # Errors
     /// See above.
@@ -285,7 +273,7 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.has_vertex(&vertex.into())?)
     }
 
-    /// Makes a vertex, if there is none; reads nothing.
+    /// Adds a vertex if it does not exist. Reads nothing.
     ///
     /// # Errors
     /// See above.
@@ -293,7 +281,7 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.add_vertex(&vertex.into())?)
     }
 
-    /// Makes a vertex; whether there was none.
+    /// Adds a vertex if it does not exist. Returns whether it was added.
     ///
     /// # Errors
     /// See above.
@@ -301,7 +289,7 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.insert_vertex(&vertex.into())?)
     }
 
-    /// Removes a vertex with its edges and values, if it is there; reads nothing.
+    /// Removes a vertex with its edges and properties, if it exists. Reads nothing.
     ///
     /// # Errors
     /// See above.
@@ -309,7 +297,7 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.remove_vertex(&vertex.into())?)
     }
 
-    /// Whether there is an edge; there is none where an end is missing.
+    /// Whether the edge exists; false if an end vertex is missing.
     ///
     /// # Errors
     /// See above.
@@ -317,11 +305,12 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.has_edge(&source.into(), &target.into())?)
     }
 
-    /// Adds an edge, with its ends where they are missing, and to a multigraph one more; reads nothing. The answer of
-    /// [`commit`](Self::commit) knows the lasting name of an edge that was added to a multigraph.
+    /// Adds an edge and its missing end vertices; in a multigraph, one more parallel edge. Reads nothing. In a
+    /// multigraph, the result of [`commit`](Self::commit) maps the returned handle to an [`EdgeId`].
     ///
     /// ```
-    /// use anden::{Database, EdgeAction, Options};
+    /// use anden::{Database, Options};
+    /// use anden::changes::EdgeAction;
     ///
     /// let db = Database::in_memory(Options { multigraph: true, ..Options::default() })?;
     /// let mut tx = db.begin()?;
@@ -340,7 +329,7 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.add_edge(&source.into(), &target.into(), None)?)
     }
 
-    /// The same with a weight, which one that is there gets too.
+    /// Like [`add_edge`](Self::add_edge), with a weight. An existing edge gets this weight.
     ///
     /// # Errors
     /// See above; the weight does not fit the graph.
@@ -353,7 +342,7 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.add_edge(&source.into(), &target.into(), Some(weight.into()))?)
     }
 
-    /// Adds an edge if there is none; whether there was none.
+    /// Adds an edge if it does not exist. Returns whether it was added.
     ///
     /// # Errors
     /// See above; the graph has weights.
@@ -361,7 +350,7 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.insert_edge(&source.into(), &target.into(), None)?)
     }
 
-    /// The same with a weight; an edge that is there keeps its own.
+    /// Like [`insert_edge`](Self::insert_edge), with a weight. An existing edge keeps its weight.
     ///
     /// # Errors
     /// See above; the weight does not fit the graph.
@@ -374,7 +363,7 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.insert_edge(&source.into(), &target.into(), Some(weight.into()))?)
     }
 
-    /// Removes an edge if it is there, of a multigraph all of the pair; reads nothing.
+    /// Removes an edge if it exists; in a multigraph, all parallel edges of the pair. Reads nothing.
     ///
     /// # Errors
     /// See above.
@@ -382,7 +371,7 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.remove_edge(&source.into(), &target.into())?)
     }
 
-    /// The weight of an edge; `None` where there is no edge, or no weights.
+    /// The weight of an edge; `None` if the edge does not exist or the graph has no weights.
     ///
     /// # Errors
     /// See above.
@@ -390,10 +379,10 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.weight(&source.into(), &target.into())?)
     }
 
-    /// Gives an edge that is there a weight, of a multigraph all of the pair.
+    /// Sets the weight of an existing edge; in a multigraph, of all parallel edges of the pair.
     ///
     /// # Errors
-    /// [`Error::NotFound`]: there is none. See above; the weight does not fit the graph.
+    /// [`Error::NotFound`]: the edge does not exist. See above; the weight does not fit the graph.
     pub fn set_weight(
         &mut self,
         source: impl Into<Key>,
@@ -403,17 +392,17 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.set_weight(&source.into(), &target.into(), weight.into())?)
     }
 
-    /// The value of a vertex; null where it has none, or there is no such property.
+    /// The value of a property of a vertex; null if the vertex has no value or the property does not exist.
     ///
     /// # Errors
-    /// [`Error::NotFound`]: there is no such vertex.
+    /// [`Error::NotFound`]: the vertex does not exist.
     pub fn get(&self, vertex: impl Into<Key>, name: &str) -> Result<OwnedValue> {
         Ok(self.inner.vertex_value(&vertex.into(), name)?)
     }
 
-    /// Gives a vertex a value, and makes the vertex where it is not there, as [`Update::set_vertex`] does. Null takes the
-    /// value away and makes no vertex. A property that is not there yet is made. Reads nothing, unless the property
-    /// has a unique index: then it reads which vertex has the value.
+    /// Sets a property of a vertex, and adds the vertex if it does not exist, like [`Update::set_vertex`]. A null value
+    /// removes the value and adds no vertex. A new property name creates the property. Reads nothing, unless the
+    /// property has a unique index: then it reads which vertex has the value.
     ///
     /// ```
     /// use anden::{Database, Options};
@@ -425,15 +414,15 @@ impl<'db> Transaction<'db> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::UniqueViolation`]: another vertex has the value, and the index is unique; the transaction is as before.
-    /// See above; the value is none of the property's type.
+    /// [`Error::UniqueViolation`]: the index is unique, and another vertex has the value; the transaction is unchanged.
+    /// See above; the value does not have the type of the property.
     pub fn set(&mut self, vertex: impl Into<Key>, name: &str, value: impl Into<OwnedValue>) -> Result<()> {
         Ok(self.inner.set_vertex_value(&vertex.into(), name, value.into())?)
     }
 
-    /// The vertices with a value of a property, ascending by id: those of [`View::find_vertices`], with what the
-    /// transaction wrote. The transaction conflicts with each commit that gives a vertex this value, or changes or removes
-    /// a vertex that was found; without an index, with each commit that sets the property of any vertex.
+    /// The vertices with a value of a property, in ascending order of ids: those of [`View::find_vertices`] with the
+    /// writes of this transaction applied. The transaction conflicts with commits that give a vertex this value, or
+    /// change or remove a found vertex. Without an index, it conflicts with every commit that sets the property.
     ///
     /// ```
     /// use anden::{Database, Options};
@@ -446,13 +435,12 @@ impl<'db> Transaction<'db> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotFound`]: there is no such property. [`Error::InvalidInput`]: the value is none of its type.
+    /// [`Error::NotFound`]: the property does not exist. [`Error::InvalidInput`]: the value does not have its type.
     pub fn find(&self, name: &str, value: impl Into<NewValue>) -> Result<Vec<Key>> {
         Ok(self.inner.find(name, &value.into())?)
     }
 
-    /// The value of an edge, in a graph whose edges have properties; null where there is none. Of several edges of a
-    /// pair, that of the one that was added last.
+    /// The value of a property of an edge; null if it has none. Among parallel edges, that of the newest one.
     ///
     /// # Errors
     /// See above.
@@ -460,11 +448,12 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.edge_value(&source.into(), &target.into(), name)?)
     }
 
-    /// Gives an edge that is there a value, in a graph whose edges have properties; null takes it away, and does nothing
-    /// where there is no edge.
+    /// Sets a property of an existing edge. A null value removes the value, and does nothing if the edge does not
+    /// exist.
     ///
     /// # Errors
-    /// [`Error::NotFound`]: there is no such edge to have the value; edges have no properties; the value is none of the property's type.
+    /// [`Error::NotFound`]: the edge does not exist. Edges of this graph have no properties. The value does not have
+    /// the type of the property.
     pub fn set_edge(
         &mut self,
         source: impl Into<Key>,
@@ -475,7 +464,7 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.set_edge_value(&source.into(), &target.into(), name, value.into())?)
     }
 
-    /// The edges from one vertex to another, in the order in which they were added; none where an end is not there.
+    /// The edges from one vertex to another, in the order of insertion; empty if an end vertex does not exist.
     ///
     /// # Errors
     /// See above.
@@ -483,10 +472,11 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.edges(&source.into(), &target.into())?)
     }
 
-    /// Changes one edge of a multigraph, or removes it. Reads the edges of its pair.
+    /// Changes or removes one edge of a multigraph. Reads the parallel edges of its pair.
     ///
     /// ```
-    /// use anden::{Database, EdgeAction, EdgeId, Options, Update};
+    /// use anden::{Database, EdgeId, Options, Update};
+    /// use anden::changes::EdgeAction;
     ///
     /// let db = Database::in_memory(Options { multigraph: true, ..Options::default() })?;
     /// db.apply(&[Update::add_edge(1, 2), Update::add_edge(1, 2)])?;
@@ -499,13 +489,13 @@ impl<'db> Transaction<'db> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotFound`]: there is no such edge. The graph is no multigraph; the weight or the value does not fit it. See
-    /// above.
+    /// [`Error::NotFound`]: the edge does not exist. The graph is not a multigraph. The weight or value does not fit
+    /// the graph. See above.
     pub fn change_edge(&mut self, id: &EdgeId, action: EdgeAction) -> Result<()> {
         Ok(self.inner.change_edge(id, action)?)
     }
 
-    /// All vertices, by ascending id. The transaction conflicts with who makes or removes any.
+    /// All vertices, in ascending order of ids. Conflicts with every commit that adds or removes a vertex.
     ///
     /// # Errors
     /// See above.
@@ -513,40 +503,40 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.vertices()?)
     }
 
-    /// The number of vertices. The transaction conflicts with who makes or removes any.
+    /// The number of vertices. Conflicts with every commit that adds or removes a vertex.
     pub fn num_vertices(&self) -> usize {
         self.inner.num_vertices()
     }
 
-    /// The number of edges. The transaction conflicts with who adds or removes any.
+    /// The number of edges. Conflicts with every commit that adds or removes an edge.
     pub fn num_edges(&self) -> u64 {
         self.inner.num_edges()
     }
 }
 
-/// Questions, as a [`View`] answers them, with what the transaction wrote. They fail where a key is no vertex
+/// Queries, answered as by a [`View`] with the writes of this transaction applied. They fail if a vertex does not exist
 /// ([`Error::NotFound`]).
 impl Transaction<'_> {
-    /// The neighbours of a vertex by its out-edges, ascending by id, each once.
+    /// The out-neighbors of a vertex, each once, in ascending order of ids.
     ///
     /// # Errors
     /// See above.
     pub fn neighbors(&self, vertex: impl Into<Key>) -> Result<Vec<Key>> {
-        Ok(self.inner.neighbors(&vertex.into(), ListSide::Out)?)
+        Ok(self.inner.neighbors(&vertex.into(), Direction::Out)?)
     }
 
-    /// The neighbours of a vertex on any side.
+    /// The neighbors of a vertex in one direction or in both.
     ///
     /// # Errors
-    /// See above; in-neighbours of a graph without in-edges.
-    pub fn neighbors_on(&self, vertex: impl Into<Key>, side: Side) -> Result<Vec<Key>> {
+    /// See above; the graph has no in-lists.
+    pub fn neighbors_on(&self, vertex: impl Into<Key>, direction: Neighbors) -> Result<Vec<Key>> {
         let key = vertex.into();
-        match side {
-            Side::Out => self.neighbors(key),
-            Side::In => Ok(self.inner.neighbors(&key, ListSide::In)?),
-            Side::Both => {
+        match direction {
+            Neighbors::Out => self.neighbors(key),
+            Neighbors::In => Ok(self.inner.neighbors(&key, Direction::In)?),
+            Neighbors::Both => {
                 let vertex = self.vertex(key)?;
-                self.keys(&query::neighbors(&self.graph(), vertex, query::Neighbors::Both)?)
+                self.keys(&query::neighbors(&self.graph(), vertex, Neighbors::Both)?)
             }
         }
     }
@@ -556,15 +546,15 @@ impl Transaction<'_> {
     /// # Errors
     /// See above.
     pub fn degree(&self, vertex: impl Into<Key>) -> Result<usize> {
-        Ok(self.inner.degree(&vertex.into(), ListSide::Out)?)
+        Ok(self.inner.degree(&vertex.into(), Direction::Out)?)
     }
 
     /// The number of in-edges of a vertex.
     ///
     /// # Errors
-    /// See above; the graph has no in-edges.
+    /// See above; the graph has no in-lists.
     pub fn in_degree(&self, vertex: impl Into<Key>) -> Result<usize> {
-        Ok(self.inner.degree(&vertex.into(), ListSide::In)?)
+        Ok(self.inner.degree(&vertex.into(), Direction::In)?)
     }
 
     /// The vertices within `num_hops` steps, without the vertex itself.
@@ -574,27 +564,27 @@ impl Transaction<'_> {
     pub fn khop(&self, vertex: impl Into<Key>, num_hops: u32) -> Result<Vec<Key>> {
         let vertex = self.vertex(vertex)?;
         self.keys(&self.explained(query::khop(
-            &self.session.context(Beside::default()),
+            &self.database.session().context(Beside::default()),
             &self.graph(),
             vertex,
             num_hops,
         ))?)
     }
 
-    /// Friends of friends: the vertices two steps away and no fewer.
+    /// Friends of friends: the vertices at a distance of exactly two.
     ///
     /// # Errors
     /// See above; cancellation.
     pub fn fof(&self, vertex: impl Into<Key>) -> Result<Vec<Key>> {
         let vertex = self.vertex(vertex)?;
         self.keys(&self.explained(query::friends_of_friends(
-            &self.session.context(Beside::default()),
+            &self.database.session().context(Beside::default()),
             &self.graph(),
             vertex,
         ))?)
     }
 
-    /// Whether there is a path; a vertex reaches itself.
+    /// Whether a path exists. A vertex reaches itself.
     ///
     /// # Errors
     /// See above; cancellation.
@@ -602,27 +592,31 @@ impl Transaction<'_> {
         Ok(self.path(source, target)?.is_some())
     }
 
-    /// A path of the fewest edges; `None` where there is no path.
+    /// A path with the fewest edges; `None` if no path exists.
     ///
     /// # Errors
     /// See above; cancellation.
     pub fn path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let found =
-            self.explained(query::path(&self.session.context(Beside::default()), &self.graph(), source, target))?;
+        let found = self.explained(query::path(
+            &self.database.session().context(Beside::default()),
+            &self.graph(),
+            source,
+            target,
+        ))?;
         let Some(path) = found else { return Ok(None) };
         let length = PathLength::Hops(path.length() as u64);
         Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
     }
 
-    /// A path of the least sum of weights; `None` where there is no path.
+    /// A path with the smallest sum of weights; `None` if no path exists.
     ///
     /// # Errors
-    /// See above; the graph has no weights, or a negative one on the way; cancellation.
+    /// See above; the graph has no weights, or the search meets a negative weight; cancellation.
     pub fn weighted_path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
         let found = self.explained(query::weighted_path(
-            &self.session.context(Beside::default()),
+            &self.database.session().context(Beside::default()),
             &self.graph(),
             source,
             target,
@@ -635,9 +629,10 @@ impl Transaction<'_> {
         Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
     }
 
-    /// What a query found; or its error, with keys and with all memory that there must be.
-    fn explained<T>(&self, found: kernels::Result<T>) -> Result<T> {
-        let explain = |error| self.session.in_all(Error::with_keys(error, |vertex| self.key(vertex)), Beside::default);
+    /// Converts a kernel error: keys replace ids, and a memory error names the total need.
+    fn explained<T>(&self, found: anden_kernels::Result<T>) -> Result<T> {
+        let explain =
+            |error| self.database.session().in_all(Error::with_keys(error, |vertex| self.key(vertex)), Beside::default);
         found.map_err(explain)
     }
 

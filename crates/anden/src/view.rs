@@ -1,71 +1,79 @@
-//! Read access to a graph at one snapshot, by key.
+//! Read access to a graph at one version, by key.
+
+mod part;
+mod weights;
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
-use base::VertexId;
-use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges, WillNeed};
-use kernels::Context;
-use kernels::sssp::{WeightStatistics, scan_weights};
+use anden_base::VertexId;
+use anden_engine::PrefetchStats;
+use anden_graph::{Direction, Graph, GraphKind, WeightType, WeightedEdges, WillNeed};
+use anden_kernels::Context;
+use anden_kernels::sssp::{WeightStatistics, scan_weights};
+use anden_snapshots::{KeyRef, SnapshotView};
+use parking_lot::Mutex;
 
-use crate::filter::{Filter, Part, SingleLists, TestedLists, on_single};
-use crate::parts::{PartName, Parts};
+use crate::degrees::DegreeStatistics;
+use crate::error::NotFound;
+use crate::filter::{Filter, FilteredPart, SingleLists, TestedLists, on_single};
+use crate::parts::{PartCache, PartName};
 use crate::pinned::Pin;
 use crate::session::Beside;
+use crate::session::Prefetch;
 use crate::weighted::{ChosenWeights, on_weighted};
-use crate::{DegreeStatistics, Error, Job, JobOutput, Key, KeyRef, Prefetch, PrefetchStats, Result, Session, Side};
+use crate::{Error, Key, Neighbors, Result, Session};
 
-/// Read access to a graph at one snapshot.
+/// Read access to a graph at one version.
 ///
-/// Cheap to clone. It owns the files that it reads: nothing that happens to the database changes it.
+/// Clones are cheap. A view owns the files that it reads, so no change of the database affects it.
 #[derive(Clone)]
 pub struct View {
-    /// As stored, also of a part.
-    graph: lama::View,
-    /// What is left of the lists; `None` where all is.
-    part: Option<Arc<Part>>,
+    /// The stored graph, also if this view is a part of it.
+    graph: SnapshotView,
+    /// The filters that select a part; `None`: the view shows the whole graph.
+    part: Option<Arc<FilteredPart>>,
     session: Session,
     seen: Arc<Seen>,
     weights: SharedStatistics,
-    /// The property that is the weight, where one is chosen.
+    /// The property chosen as the weight.
     chosen: Option<Arc<ChosenWeights>>,
     last_weights: LastWeights,
 }
 
-/// What clones of a view share: that it is open, and what it is called.
+/// State that clones share: the pin and the name.
 struct Seen {
     _pin: Option<Pin>,
-    /// The view that this one is a part of.
+    /// Keeps the view open of which this one is a part.
     _whole: Option<Arc<Seen>>,
-    /// Written when it is first asked for, unless it is given: most views are not asked.
+    /// Formatted on demand, because most views are never asked for a name.
     name: OnceLock<String>,
-    /// Where the name is not given, that of the newest snapshot.
+    /// The newest snapshot, from which the name is made if none is given.
     newest: Option<u32>,
-    /// What pages take that levels change, once somebody has a budget for it.
+    /// Memory of pages that deltas change. Computed once, and only under a budget.
     least_patch_bytes: OnceLock<u64>,
-    /// Under which name parts of this view are kept; `None`: they are not.
+    /// The key of this view in the cache of parts; `None`: parts of this view are not cached.
     part_name: Option<PartName>,
-    /// The same of the snapshot that changes lie over.
+    /// The cache key of the snapshot under the memtable.
     name_below: Option<PartName>,
 }
 
-/// The weights that were chosen last, and what they are like.
+/// The last chosen weights, and their statistics.
 type LastWeights = Arc<Mutex<Option<(Arc<ChosenWeights>, SharedStatistics)>>>;
 
-/// What kernels that add weights up want to know of them, once one has asked.
+/// Statistics for kernels that add weights up; computed at the first request.
 type SharedStatistics = Arc<OnceLock<WeightStatistics>>;
 
-/// In how many contiguous pieces out-lists lie; lists without entries do not count.
+/// Number of contiguous fragments per out-list. Empty lists do not count.
 ///
-/// A piece is a slice that algorithms get, whatever it comes from. Of sources a list has three at most, the base run, what
-/// all levels together add and what is live, and a fourth while a snapshot is written; with few changes each of them is one
-/// piece. An entry that is gone from the middle of a piece makes two of it, and of what is live a list of more than 1,020
-/// entries lies in leaves, each of them a piece.
+/// Kernels receive a list as fragments. A list has at most three sources: base, deltas, memtable, and a fourth during a
+/// checkpoint. Each source usually gives one fragment. A removed entry splits a fragment in two. A memtable list of
+/// more than 1,020 entries has one fragment for each leaf of its B-tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieceStatistics {
-    /// The most pieces of a list; 0 of a graph without edges.
+    /// Largest number of fragments of a list; 0 in a graph without edges.
     pub max: u64,
-    /// The mean over the lists; 0 of a graph without edges.
+    /// Mean over the non-empty lists; 0 in a graph without edges.
     pub mean: f64,
 }
 
@@ -76,27 +84,27 @@ impl std::fmt::Debug for View {
 }
 
 impl View {
-    pub(crate) fn new(graph: lama::View, session: Session, pin: Pin, name: String, parts: &Arc<Parts>) -> Self {
+    pub(crate) fn new(graph: SnapshotView, session: Session, pin: Pin, name: String, parts: &Arc<PartCache>) -> Self {
         Self::seen(graph, session, pin, (OnceLock::from(name), None), parts)
     }
 
-    /// Of everything that is committed; the newest snapshot is called `newest`.
+    /// A view of everything committed; `newest` is the number of the newest snapshot.
     pub(crate) fn of_everything(
-        graph: lama::View,
+        graph: SnapshotView,
         session: Session,
         pin: Pin,
         newest: Option<u32>,
-        parts: &Arc<Parts>,
+        parts: &Arc<PartCache>,
     ) -> Self {
         Self::seen(graph, session, pin, (OnceLock::new(), newest), parts)
     }
 
     fn seen(
-        graph: lama::View,
+        graph: SnapshotView,
         session: Session,
         pin: Pin,
         (name, newest): (OnceLock<String>, Option<u32>),
-        parts: &Arc<Parts>,
+        parts: &Arc<PartCache>,
     ) -> Self {
         let part_name = parts.name_of(&graph);
         let name_below = graph.below().and_then(|below| parts.name_of(below));
@@ -108,7 +116,7 @@ impl View {
         Self { graph, part: None, session, seen, weights, chosen: None, last_weights }
     }
 
-    /// What a filter by these predicates over edges and vertices leaves of this view.
+    /// The part of this view that the filter selects. The predicates in text form name the part in the cache.
     pub(crate) fn with_part(&self, filter: Filter, edges: Option<&str>, vertices: Option<&str>) -> Self {
         let part_name = self.seen.part_name.as_ref().map(|name| name.part(edges, vertices));
         let name_below = self.seen.name_below.as_ref().map(|name| name.part(edges, vertices));
@@ -119,35 +127,38 @@ impl View {
         let (graph, before) = match self.part.as_deref() {
             None => (self.graph.clone(), None),
             Some(part) => match part.laid_out() {
+                // The lists have passed the earlier filters, so only the new one is left.
                 Some(lists) => (lists.clone(), None),
                 None => (self.graph.clone(), Some(part)),
             },
         };
-        let part = Some(Arc::new(Part::new(before, filter, found)));
+        let part = Some(Arc::new(FilteredPart::new(before, filter, found)));
         let (seen, session, weights) = (Arc::new(seen), self.session.clone(), Arc::default());
         Self { graph, part, session, seen, weights, chosen: None, last_weights: Arc::default() }
     }
 
-    /// The graph behind the seam, for algorithms of one's own. Of a [part](Self::filter) that cannot be laid out,
-    /// [`check`](Graph::check) says why.
-    pub fn graph(&self) -> &(impl InEdges + WeightedEdges + use<>) {
+    /// The graph as the traits of kernels, for your own algorithms. If a [part](Self::filter) cannot be laid out,
+    /// [`check`](Graph::check) returns the reason.
+    pub fn graph(&self) -> &(impl WeightedEdges + use<>) {
         self.lists()
     }
 
-    /// The lists as they are stored, from which a part leaves some out: for what the part has in common with the whole.
-    pub(crate) fn stored(&self) -> &lama::View {
+    /// The stored graph, without regard to filters: for everything that a part shares with the whole.
+    pub(crate) fn stored(&self) -> &SnapshotView {
         &self.graph
     }
 
-    /// The lists. Of a part, work on them begins with [`all_lists`](Self::all_lists), which says why they are not there.
-    pub(crate) fn lists(&self) -> &lama::View {
+    /// The lists that this view shows. On a part, call [`all_lists`](Self::all_lists) first, which returns the error if
+    /// the part cannot be laid out.
+    pub(crate) fn lists(&self) -> &SnapshotView {
         self.part.as_ref().map_or(&self.graph, |part| part.lay_out_or_fail(self))
     }
 
-    /// The lists, for a question about a few of them: where they are larger than memory, nothing beside those is read. Of
-    /// a part, entries are tested when they are read, until those tests took about as long as to lay all out.
+    /// The lists, for a query that reads a few of them. On a graph larger than memory, only these lists are read. On a
+    /// part, each entry is tested as it is read, until the tests cost about as much as laying the part out.
     pub(crate) fn single_lists(&self) -> SingleLists<'_> {
         if self.graph.is_listening() && self.session.prefetch() != Prefetch::Sequential {
+            // A query reads few lists: read-ahead around them would be wasted.
             self.graph.read_exactly(true);
         }
         match &self.part {
@@ -159,32 +170,36 @@ impl View {
         }
     }
 
-    /// The lists, for work on all of them, which says what it reads or reads them in their order.
+    /// The lists, for work on all of them. The caller announces its reads or reads in storage order.
     ///
     /// # Errors
-    /// A part cannot be laid out: it is too large for the budget, a value is damaged, the work is cancelled.
-    pub(crate) fn all_lists(&self) -> Result<&lama::View> {
+    /// The part cannot be laid out: the memory budget is too small, a value is damaged, or the work is cancelled.
+    pub(crate) fn all_lists(&self) -> Result<&SnapshotView> {
         if self.graph.is_listening() {
+            // A scan profits from the read-ahead of the system.
             self.graph.read_exactly(false);
         }
         self.part.as_ref().map_or(Ok(&self.graph), |part| part.lay_out(self))
     }
 
     /// Runs a kernel on all lists.
-    pub(crate) fn on_all<T>(&self, run: impl FnOnce(&Context<'_>, &lama::View) -> kernels::Result<T>) -> Result<T> {
+    pub(crate) fn on_all<T>(
+        &self,
+        run: impl FnOnce(&Context<'_>, &SnapshotView) -> anden_kernels::Result<T>,
+    ) -> Result<T> {
         let lists = self.all_lists()?;
         self.explained(run(&self.context(), lists))
     }
 
-    /// Damage met on the way, if any: lists with damage look empty.
+    /// Reports damage met on the way. Damaged lists look empty.
     pub(crate) fn check_lists(&self) -> Result<()> {
         self.graph.check()?;
         Ok(self.part.as_ref().and_then(|part| part.laid_out()).map_or(Ok(()), |lists| lists.check())?)
     }
 
-    /// The graph behind the seam with the property that was chosen as the weight ([`with_weight`](Self::with_weight));
-    /// `None` where none was.
-    pub fn weighted_graph(&self) -> Option<&(impl InEdges + WeightedEdges + use<>)> {
+    /// Like [`graph`](Self::graph), with the property chosen by [`with_weight`](Self::with_weight) as the weight;
+    /// `None` if none was chosen.
+    pub fn weighted_graph(&self) -> Option<&(impl WeightedEdges + use<>)> {
         self.chosen()
     }
 
@@ -196,16 +211,24 @@ impl View {
         &self.last_weights
     }
 
+    /// This view with the weights of the graph itself.
+    pub(crate) fn with_own_weights(&self) -> Self {
+        match self.chosen {
+            Some(_) => Self { weights: Arc::default(), chosen: None, ..self.clone() },
+            None => self.clone(),
+        }
+    }
+
     pub(crate) fn choosing(&self, chosen: Arc<ChosenWeights>, weights: SharedStatistics) -> Self {
         Self { weights, chosen: Some(chosen), ..self.clone() }
     }
 
-    /// The name of this view among parts that are kept.
+    /// The key of this view in the cache of parts.
     pub(crate) fn part_name(&self) -> Option<&PartName> {
         self.seen.part_name.as_ref()
     }
 
-    /// The same of the snapshot that changes lie over, or of the part of it that this view is with these changes.
+    /// The cache key of the snapshot under the memtable; for a part: of the corresponding part of that snapshot.
     pub(crate) fn name_below(&self) -> Option<&PartName> {
         self.seen.name_below.as_ref()
     }
@@ -214,12 +237,12 @@ impl View {
         &self.session
     }
 
-    /// The same view, with another choice of what is read ahead ([`Session::with_prefetch`]).
+    /// This view with another prefetch policy ([`Session::with_prefetch`]).
     #[must_use]
     pub fn with_prefetch(&self, prefetch: Prefetch) -> Self {
         let session = self.session.clone().with_prefetch(prefetch);
         let graph = session.advisor().attach(&self.graph, prefetch);
-        // The lists of a part are in memory.
+        // The lists of a part are in memory and need no prefetch.
         let chosen = match self.part {
             Some(_) => self.chosen.clone(),
             None => self.chosen().map(|chosen| Arc::new(chosen.with_graph(graph.clone()))),
@@ -227,17 +250,17 @@ impl View {
         Self { graph, session, chosen, last_weights: LastWeights::default(), ..self.clone() }
     }
 
-    /// What was read ahead so far, through all views of the [`Session`].
+    /// Counters of the prefetcher, over all views of the [`Session`].
     pub fn prefetch_stats(&self) -> PrefetchStats {
         self.session.advisor().stats()
     }
 
-    /// What kernels work with beside the graph, for algorithms of one's own.
+    /// The context of kernels on this view: workers, progress, memory budget. For your own algorithms.
     pub fn context(&self) -> Context<'_> {
         self.session.context(self.beside())
     }
 
-    /// What is in memory beside the state of a kernel on this view.
+    /// Memory in use beside the state of a kernel on this view.
     pub(crate) fn beside(&self) -> Beside {
         match self.part.as_ref().and_then(|part| part.laid_out()) {
             Some(lists) => Beside { has_patches: false, taken: self.chosen_bytes(), lists: lists.stored_bytes() },
@@ -245,13 +268,13 @@ impl View {
         }
     }
 
-    /// The same while a part is read from the lists as they are stored.
+    /// Like [`beside`](Self::beside), while a part is read from the stored lists.
     pub(crate) fn beside_stored(&self) -> Beside {
-        let is_counted = self.session.memory().is_some() && self.graph.has_levels();
-        // Where an index is damaged, whoever reads the lists says so.
+        let is_counted = self.session.memory().is_some() && self.graph.has_deltas();
+        // The reader of the lists reports a damaged index, so this estimate ignores it.
         let patches = || self.graph.least_patch_bytes().unwrap_or(0);
         let patches = if is_counted { *self.seen.least_patch_bytes.get_or_init(patches) } else { 0 };
-        let (has_patches, taken) = (self.graph.has_levels(), self.chosen_bytes() + patches);
+        let (has_patches, taken) = (self.graph.has_deltas(), self.chosen_bytes() + patches);
         Beside { has_patches, taken, lists: self.graph.stored_bytes() }
     }
 
@@ -259,7 +282,7 @@ impl View {
         self.chosen().map_or(0, ChosenWeights::num_bytes)
     }
 
-    /// What is seen: `snapshot 1`.
+    /// The name of this version, such as `snapshot 1`.
     pub fn name(&self) -> &str {
         self.seen.name.get_or_init(|| {
             let newest = self.seen.newest.map_or_else(|| "empty".into(), |number| format!("snapshot {number}"));
@@ -275,24 +298,24 @@ impl View {
         self.part.as_ref().map_or_else(|| self.graph.num_vertices(), |part| part.num_vertices(self))
     }
 
-    /// One more than the largest vertex id: the length of results by vertex id.
+    /// One more than the largest vertex id. Results by vertex id have this length.
     pub fn vertex_bound(&self) -> usize {
         self.graph.vertex_bound()
     }
 
-    /// The number of edges; of an undirected graph, each counted once.
+    /// The number of edges. An undirected edge counts once.
     pub fn num_edges(&self) -> u64 {
         self.part.as_ref().map_or_else(|| self.graph.num_edges(), |part| part.num_edges(self).0)
     }
 
-    /// The number of stored list entries: an undirected edge has two, a loop one.
+    /// The number of arcs. An undirected edge has two, an undirected loop one.
     pub fn num_arcs(&self) -> u64 {
         self.part.as_ref().map_or_else(|| self.graph.num_arcs(), |part| part.num_edges(self).1)
     }
 
     /// Whether edges have a direction.
     pub fn is_directed(&self) -> bool {
-        self.graph.direction() == Direction::Directed
+        self.graph.graph_kind() == GraphKind::Directed
     }
 
     /// Whether a pair of vertices may have several edges.
@@ -300,17 +323,17 @@ impl View {
         self.graph.is_multigraph()
     }
 
-    /// Whether in-lists are there; of an undirected graph they always are.
+    /// Whether in-lists exist; always true in an undirected graph.
     pub fn has_in_edges(&self) -> bool {
-        self.graph.has_in_edges()
+        self.graph.has_lists(Direction::In)
     }
 
-    /// The type of the weights; `None` where edges have none.
+    /// The type of the weights; `None` in a graph without weights.
     pub fn weight_type(&self) -> Option<WeightType> {
         self.chosen().map_or_else(|| self.graph.weight_type(), |chosen| chosen.weight_type())
     }
 
-    /// What the weights are like; reads all of them at the first call on this view and its clones.
+    /// Statistics of the weights. The first call on this view or a clone reads all weights.
     pub(crate) fn weight_statistics(&self) -> Result<WeightStatistics> {
         if let Some(statistics) = self.weights.get() {
             return Ok(*statistics);
@@ -318,40 +341,42 @@ impl View {
         self.all_lists()?;
         let statistics = on_weighted!(self, graph => scan_weights(&self.context(), graph));
         let statistics = self.explained(statistics)?;
+        // Two threads may scan at the same time; the first result stays.
         Ok(*self.weights.get_or_init(|| statistics))
     }
 
-    /// Refuses, for `what`, a graph without weights.
+    /// Returns an error that names `what` if the graph has no weights.
     pub(crate) fn needs_weights(&self, what: &str) -> Result<()> {
         match self.weight_type() {
             Some(_) => Ok(()),
             None => {
-                let schema = self.edge_schema().iter().filter(|(_, property_type)| property_type.is_numeric());
-                let numbers = schema.map(|(name, _)| name).collect::<Vec<_>>().join(", ");
-                Err(Error::Unsupported(match numbers.is_empty() {
+                let schema = self.graph.edge_properties().schema();
+                let numbers = schema.iter().filter(|(_, property_type)| property_type.is_numeric());
+                let numbers = numbers.map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+                let needs = match numbers.is_empty() {
                     true => format!("{what} needs edge weights: load the graph with --weights"),
                     false => format!("{what} needs edge weights: choose one of the properties {numbers} with --weight"),
-                }))
+                };
+                Err(Error::Unsupported(needs.into()))
             }
         }
     }
 
-    /// What a kernel found; or its error, with keys where it has ids, and with all memory that there must be where it has
-    /// what the kernel must have.
-    pub(crate) fn explained<T>(&self, found: kernels::Result<T>) -> Result<T> {
+    /// Converts a kernel error: keys replace ids, and a memory error names the total need.
+    pub(crate) fn explained<T>(&self, found: anden_kernels::Result<T>) -> Result<T> {
         found.map_err(|error| {
             let error = Error::with_keys(error, |vertex| self.key(vertex));
             self.session.in_all(error, || self.beside())
         })
     }
 
-    /// Whether an id below the bound is a vertex.
+    /// Whether an id below [`vertex_bound`](Self::vertex_bound) is a vertex.
     pub fn is_live(&self, vertex: VertexId) -> bool {
-        // Where a value is damaged, methods that read it say so.
+        // Methods that read the damaged value report it.
         self.has(vertex).unwrap_or(false)
     }
 
-    /// The same, with damage met on the way.
+    /// Like [`is_live`](Self::is_live), but reports damage.
     pub(crate) fn has(&self, vertex: VertexId) -> Result<bool> {
         match (&self.part, self.part.as_ref().and_then(|part| part.laid_out())) {
             (Some(part), None) => TestedLists::new(&self.graph, part).has(vertex),
@@ -359,25 +384,27 @@ impl View {
         }
     }
 
-    /// The id of a vertex. A number given as text, or text as a number, is understood.
+    /// The id of a vertex. Converts between numbers and their text if the graph has keys of the other kind.
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such vertex; damage met on the way.
     pub fn vertex(&self, key: impl Into<Key>) -> Result<VertexId> {
         let key = key.into();
-        let found = |key: &Key| -> Result<Option<VertexId>> {
-            let found = self.graph.vertex(key)?;
-            Ok(found.map(|vertex| Ok::<_, Error>(self.has(vertex)?.then_some(vertex))).transpose()?.flatten())
+        let find = |key: &Key| -> Result<Option<VertexId>> { Ok(self.graph.vertex(key)?) };
+        // The caller may have given a number as text, or text as a number.
+        let found = match (find(&key)?, &key) {
+            (Some(vertex), _) => Some(vertex),
+            (None, Key::Integer(number)) => find(&Key::String(number.to_string()))?,
+            (None, Key::String(text)) => {
+                anden_engine::integer_key(text).map(|key| find(&Key::Integer(key))).transpose()?.flatten()
+            }
         };
-        if let Some(vertex) = found(&key)? {
-            return Ok(vertex);
-        }
-        let other = match &key {
-            Key::Integer(number) => Some(Key::String(number.to_string())),
-            Key::String(text) => engine::integer_key(text).map(Key::Integer),
-        };
-        match other.map(|other| found(&other)).transpose()?.flatten() {
-            Some(vertex) => Ok(vertex),
+        match found {
+            Some(vertex) if self.has(vertex)? => Ok(vertex),
+            Some(_) => {
+                let text = format!("vertex {key} is in the graph, but a filter leaves it out");
+                Err(Error::not_found(NotFound::Vertex(key), text))
+            }
             None => Err(Error::no_vertex(&key)),
         }
     }
@@ -402,7 +429,7 @@ impl View {
         vertices.iter().map(|&vertex| self.key(vertex)).collect()
     }
 
-    /// All vertices, ascending by key: numbers by value, strings by their bytes.
+    /// All vertices in ascending order of keys: numbers by value, strings by bytes.
     ///
     /// # Errors
     /// Damage met on the way.
@@ -411,6 +438,7 @@ impl View {
         let mut vertices: Vec<VertexId> =
             (0..self.vertex_bound() as VertexId).filter(|&vertex| lists.is_live(vertex)).collect();
         let mut before = None;
+        // Ids usually ascend with keys: a check is cheaper than a sort.
         let mut is_sorted = true;
         for &vertex in &vertices {
             let key = self.key_ref(vertex)?;
@@ -418,15 +446,16 @@ impl View {
             before = Some(key);
         }
         if !is_sorted {
-            // Every key was read above, so none is missing here.
+            // The loop above read every key, so none is missing here.
             vertices.sort_by_cached_key(|&vertex| self.key_ref(vertex).ok());
         }
         Ok(vertices)
     }
 
-    /// All vertices ascending by key; `None` where their ids ascend so.
+    /// All vertices in ascending order of keys; `None` if the order of ids is that order.
     pub(crate) fn order_of_keys(&self) -> Result<Option<Vec<VertexId>>> {
-        if self.graph.options().keys == lama::KeyScheme::Dense {
+        // A dense key is the id.
+        if self.graph.options().keys == anden_snapshots::KeyScheme::Dense {
             return Ok(None);
         }
         let vertices = self.vertices_by_key()?;
@@ -438,12 +467,12 @@ impl View {
     /// # Errors
     /// Damage met on the way.
     pub fn out_degree(&self, vertex: VertexId) -> Result<u64> {
-        let degree = on_single!(self, lists => lists.out_degree(vertex) as u64);
+        let degree = on_single!(self, lists => lists.degree(Direction::Out, vertex) as u64);
         self.check_lists()?;
         Ok(degree)
     }
 
-    /// The length of the in-list; `None` where in-lists are not there.
+    /// The length of the in-list; `None` in a graph without in-lists.
     ///
     /// # Errors
     /// Damage met on the way.
@@ -451,41 +480,42 @@ impl View {
         if !self.has_in_edges() {
             return Ok(None);
         }
-        let degree = on_single!(self, lists => lists.in_degree(vertex) as u64);
+        let degree = on_single!(self, lists => lists.degree(Direction::In, vertex) as u64);
         self.check_lists()?;
         Ok(Some(degree))
     }
 
-    /// How the lengths of the out-lists are spread.
+    /// The distribution of out-degrees.
     ///
     /// # Errors
     /// Damage met on the way.
     pub fn out_degree_statistics(&self) -> Result<DegreeStatistics> {
-        self.degree_statistics(Side::Out)
+        self.degree_statistics(Neighbors::Out)
     }
 
-    /// How the lengths of the in-lists are spread.
+    /// The distribution of in-degrees.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where in-lists are not there; damage met on the way.
+    /// [`Error::Unsupported`] in a graph without in-lists; damage met on the way.
     pub fn in_degree_statistics(&self) -> Result<DegreeStatistics> {
-        self.degree_statistics(Side::In)
+        self.degree_statistics(Neighbors::In)
     }
 
-    /// How the degrees are spread: of out-lists, of in-lists, or of both together; of an undirected graph
-    /// all three are the same.
+    /// The distribution of out-degrees, in-degrees or their sums. In an undirected graph all three are equal.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where in-lists are asked for and are not there; damage met on the way.
-    pub fn degree_statistics(&self, side: Side) -> Result<DegreeStatistics> {
-        if side != Side::Out && !self.has_in_edges() {
+    /// [`Error::Unsupported`] if the direction needs in-lists and the graph has none; damage met on the way.
+    pub fn degree_statistics(&self, direction: Neighbors) -> Result<DegreeStatistics> {
+        if direction != Neighbors::Out && !self.has_in_edges() {
             return Err(Error::Unsupported("in-degrees need in-edges: load without --out-only".into()));
         }
         let lists = self.all_lists()?;
-        let degree = |vertex| match side {
-            Side::Both if self.is_directed() => lists.out_degree(vertex) + lists.in_degree(vertex),
-            Side::Out | Side::Both => lists.out_degree(vertex),
-            Side::In => lists.in_degree(vertex),
+        let degree = |vertex| match direction {
+            Neighbors::Both if self.is_directed() => {
+                lists.degree(Direction::Out, vertex) + lists.degree(Direction::In, vertex)
+            }
+            Neighbors::Out | Neighbors::Both => lists.degree(Direction::Out, vertex),
+            Neighbors::In => lists.degree(Direction::In, vertex),
         };
         let live = (0..self.vertex_bound() as VertexId).filter(|&vertex| lists.is_live(vertex));
         let degrees = live.map(|vertex| degree(vertex) as u64).collect();
@@ -493,7 +523,7 @@ impl View {
         Ok(DegreeStatistics::of(degrees))
     }
 
-    /// In how many pieces out-lists lie; reads all of them.
+    /// Counts the fragments of all out-lists. Cost: reads all out-lists.
     ///
     /// # Errors
     /// Damage met on the way.
@@ -502,7 +532,7 @@ impl View {
         let (mut max, mut sum, mut num_lists) = (0, 0, 0);
         for vertex in 0..self.vertex_bound() as VertexId {
             let mut num_pieces = 0_u64;
-            let _ = lists.for_each_out_fragment(vertex, |targets| {
+            let _ = lists.for_each_fragment(Direction::Out, vertex, |targets| {
                 num_pieces += u64::from(!targets.is_empty());
                 ControlFlow::Continue(())
             });
@@ -513,14 +543,5 @@ impl View {
         lists.check()?;
         let mean = if num_lists == 0 { 0.0 } else { sum as f64 / num_lists as f64 };
         Ok(PieceStatistics { max, mean })
-    }
-
-    /// Runs a job of the table.
-    ///
-    /// # Errors
-    /// A source that does not exist, a parameter outside its bounds, a graph that lacks what the
-    /// kernel needs, too small a memory budget, damage met on the way, cancellation.
-    pub fn run(&self, job: &Job) -> Result<JobOutput> {
-        job.run(self)
     }
 }

@@ -1,109 +1,122 @@
-//! Iterators over vertices that say which lists will be read, so that others read them ahead.
+//! Vertex iterators that announce which lists are read next, so that the prefetcher reads them ahead.
 
 use std::collections::VecDeque;
 use std::iter::Fuse;
 use std::ops::Range;
 
-use base::VertexId;
-use graph::{Graph, Parts, WillNeed};
+use anden_base::VertexId;
+use anden_graph::{Direction, Graph, Parts, WillNeed};
+use anden_snapshots::SnapshotView;
 
-use crate::{Prefetch, Side, View};
+use crate::session::Prefetch;
+use crate::{Neighbors, View};
 
-/// Lists are announced so many vertices ahead at most, and again once half of them were passed.
+/// Lists are announced up to this many vertices ahead, and again after half of them.
 const AHEAD: usize = 256;
 
-/// About so many bytes of lists are one step of a sequential walk.
+/// Approximate bytes of lists in one step of a sequential walk.
 const STEP_BYTES: u64 = 512 << 10;
 
-/// A sequential walk that leaves its place goes on in another once it came to so many vertices there,
+/// A sequential walk that jumps elsewhere continues there after this many vertices in near succession.
 const FOLLOWED: u32 = 8;
 
-/// each of them at most so far behind the one before.
+/// Vertices are in near succession if the next one is at most this far ahead.
 const GAP: VertexId = 8;
 
-/// How a [`Walk`] goes: what is read at each vertex that it comes to.
+/// The access pattern of a [`Walk`].
 ///
-/// Where a user chose a policy for all ([`Prefetch`], but for [`Prefetch::Auto`]), that takes the place of the tag.
+/// A policy set for the session ([`Prefetch`], except [`Prefetch::Auto`]) overrides the tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
-    /// The lists of these vertices, wherever they lie.
+    /// Reads the lists of these vertices, in any order.
     Exact,
-    /// The lists of these vertices, most of which follow each other: a window ahead of them in the order of the file is
-    /// read, and what they have passed is given back, as of a scan. Of single vertices elsewhere nothing is.
+    /// Reads the lists of these vertices, most of them in ascending order. A window ahead in storage order is fetched,
+    /// and passed pages are released, as in a scan. Nothing is fetched for vertices elsewhere.
     Sequential,
-    /// The lists of these vertices and then those of their neighbours, high degrees first.
+    /// Reads the lists of these vertices, then those of their neighbors. High degrees come first.
     Neighbourhood,
 }
 
-/// Vertices in the order of an iterator, whose lists are read ahead; see [`View::walk`].
+/// A vertex iterator that reads ahead; see [`View::walk`].
 #[derive(Debug)]
 pub struct Walk<I: Iterator<Item = VertexId>> {
     vertices: Fuse<I>,
-    /// Who is told; `None` where nobody listens.
+    /// The view to announce reads to; `None` without a prefetcher.
     view: Option<View>,
-    sides: &'static [graph::Side],
-    way: Way,
+    directions: &'static [Direction],
+    way: WalkState,
 }
 
-/// What is known of the vertices of a walk.
+/// The state of a walk.
 #[derive(Debug)]
-enum Way {
-    /// Those that are announced, and were not come to.
+enum WalkState {
+    /// Vertices that are announced and not yet returned.
     Ahead(VecDeque<VertexId>),
-    /// Where in the order of the file it is.
+    /// The position in storage order.
     InOrder(Steps),
 }
 
-/// The steps of a sequential walk.
+/// The position of a sequential walk.
 #[derive(Debug)]
 struct Steps {
     num_vertices: VertexId,
     bound: VertexId,
-    /// What is announced and was not given back; empty at first.
+    /// The announced range that is not yet released; initially empty.
     now: Range<VertexId>,
-    /// Where it was last outside of that, and how many vertices it has come to there.
+    /// The last vertex outside that range, and the number of consecutive vertices there.
     aside: (VertexId, u32),
 }
 
 impl View {
-    /// The same vertices in the same order, for somebody who reads their lists on `side` as `tag` says: where the graph
-    /// is larger than memory, lists are read up to 256 vertices ahead of him, for which as many are taken from `vertices`;
-    /// of a sequential walk a window of some megabytes ahead, for which none are. Elsewhere, and with [`Prefetch::Off`],
-    /// nothing is done. Vertices that do not exist are passed on, too.
+    /// Returns `vertices` unchanged, and announces reads of their lists in `direction` as `tag` says. Vertices that do not
+    /// exist are passed on too.
     ///
-    /// The *tagged iterators* of "Buffer management for LLAMA"; there a tag belongs to a vertex table, here to a walk.
+    /// On a graph larger than memory, lists are fetched up to 256 vertices ahead, for which the walk takes as many from
+    /// `vertices` in advance. A sequential walk fetches some megabytes ahead and takes no vertex in advance. On other
+    /// graphs, and with [`Prefetch::Off`], nothing is fetched.
+    ///
+    /// Source: the *tagged iterators* of "Buffer management for LLAMA". There a vertex table has a tag, here a walk has
+    /// one.
     ///
     /// ```
-    /// use anden::{Database, Graph, KeyScheme, Options, Side, Tag};
+    /// use anden::{Database, KeyScheme, Neighbors, Options};
+    /// use anden::graph::{Direction, Graph};
+    /// use anden::kernel::Tag;
     ///
     /// let db = Database::in_memory(Options { keys: KeyScheme::Dense, ..Options::default() })?;
     /// db.add_edges(&[(0, 1), (0, 2), (1, 2)])?;
     /// let view = db.view()?;
     /// let all = 0..view.vertex_bound() as anden::VertexId;
-    /// let degrees = view.walk(all, Side::Out, Tag::Sequential).map(|vertex| view.graph().out_degree(vertex));
+    /// let walk = view.walk(all, Neighbors::Out, Tag::Sequential);
+    /// let degrees = walk.map(|vertex| view.graph().degree(Direction::Out, vertex));
     /// assert_eq!(degrees.collect::<Vec<_>>(), [2, 1, 0]);
     /// # Ok::<(), anden::Error>(())
     /// ```
-    pub fn walk<I: IntoIterator<Item = VertexId>>(&self, vertices: I, side: Side, tag: Tag) -> Walk<I::IntoIter> {
+    pub fn walk<I: IntoIterator<Item = VertexId>>(
+        &self,
+        vertices: I,
+        direction: Neighbors,
+        tag: Tag,
+    ) -> Walk<I::IntoIter> {
         let policy = policy_of(self.session().prefetch(), tag);
-        // A listener of its own: what this walk does not want any more, others may.
+        // A prefetcher state of its own: what this walk no longer needs, others may.
         let view = self.stored().is_listening().then(|| self.with_prefetch(policy));
-        let sides = match side {
-            _ if !self.is_directed() => &[graph::Side::Out][..],
-            Side::Out => &[graph::Side::Out],
-            Side::In => &[graph::Side::In],
-            Side::Both => &[graph::Side::Out, graph::Side::In],
+        let directions = match direction {
+            _ if !self.is_directed() => &[Direction::Out][..],
+            Neighbors::Out => &[Direction::Out],
+            Neighbors::In => &[Direction::In],
+            Neighbors::Both => &[Direction::Out, Direction::In],
         };
         let way = match policy {
-            Prefetch::Sequential | Prefetch::Auto => Way::InOrder(Steps::new(self.lists())),
-            Prefetch::Off | Prefetch::Neighbourhood | Prefetch::Frontier => Way::Ahead(VecDeque::new()),
+            Prefetch::Sequential | Prefetch::Auto => WalkState::InOrder(Steps::new(self.lists())),
+            Prefetch::Off | Prefetch::Neighbourhood | Prefetch::Frontier => WalkState::Ahead(VecDeque::new()),
         };
-        Walk { vertices: vertices.into_iter().fuse(), view, sides, way }
+        Walk { vertices: vertices.into_iter().fuse(), view, directions, way }
     }
 }
 
-/// What is read ahead of a walk: what was chosen for all, else what its tag says. A scan is sometimes left to the system
-/// ([`Prefetch::Auto`]).
+/// The prefetch policy of a walk: that of the session, else that of its tag. [`Prefetch::Auto`] may leave a scan to the
+/// system.
 fn policy_of(chosen: Prefetch, tag: Tag) -> Prefetch {
     match (chosen, tag) {
         (Prefetch::Auto, Tag::Exact) => Prefetch::Frontier,
@@ -113,21 +126,23 @@ fn policy_of(chosen: Prefetch, tag: Tag) -> Prefetch {
 }
 
 impl Steps {
-    fn new(lists: &lama::View) -> Self {
+    fn new(lists: &SnapshotView) -> Self {
         let bound = lists.vertex_bound();
         let list_bytes = lists.num_arcs() * size_of::<VertexId>() as u64 / bound.max(1) as u64;
         let num_vertices = VertexId::try_from(STEP_BYTES / list_bytes.max(1)).unwrap_or(VertexId::MAX).max(1);
         Self { num_vertices, bound: VertexId::try_from(bound).unwrap_or(VertexId::MAX), now: 0..0, aside: (0, 0) }
     }
 
-    /// The walk has come to a vertex: what it has passed by that, and what it will read next, where a step begins.
+    /// Moves to a vertex. At the start of a step, returns the passed range and the next one.
     #[inline]
     fn come_to(&mut self, vertex: VertexId) -> Option<[Range<VertexId>; 2]> {
+        // The common case: the vertex is announced already.
         if self.now.contains(&vertex) || vertex >= self.bound {
             self.aside.1 = 0;
             return None;
         }
         let goes_on = self.now.is_empty() || (self.now.end..self.now.end.saturating_add(GAP)).contains(&vertex);
+        // Single vertices elsewhere must not end the scan. A jump counts only after several vertices there.
         if !goes_on {
             let (last, num_followed) = self.aside;
             let follows = num_followed > 0 && (last..=last.saturating_add(GAP)).contains(&vertex);
@@ -143,23 +158,25 @@ impl Steps {
 }
 
 impl<I: Iterator<Item = VertexId>> Walk<I> {
-    /// Takes vertices, and announces their lists, where few are ahead.
+    /// Announces more lists if few are ahead.
     fn go_ahead(&mut self) {
-        let (Some(view), Way::Ahead(ahead)) = (&self.view, &mut self.way) else { return };
+        let (Some(view), WalkState::Ahead(ahead)) = (&self.view, &mut self.way) else { return };
         let start = ahead.len();
+        // Announce at least half a window at a time, not one vertex.
         if start > AHEAD / 2 {
             return;
         }
         ahead.extend(self.vertices.by_ref().take(AHEAD - start));
         let lists = view.lists();
+        // Vertices that do not exist have no lists to announce.
         let exists = |vertex: &VertexId| (*vertex as usize) < lists.vertex_bound();
         let next: Vec<VertexId> = ahead.iter().skip(start).copied().filter(exists).collect();
-        self.sides.iter().for_each(|&side| lists.will_need(side, Parts::Targets, &next));
+        self.directions.iter().for_each(|&direction| lists.will_need(direction, Parts::Targets, &next));
     }
 
-    /// Says where a sequential walk is: at a vertex, or at its end.
+    /// Reports the position of a sequential walk; `None`: its end.
     fn step(&mut self, vertex: Option<VertexId>) {
-        let (Some(view), Way::InOrder(steps)) = (&self.view, &mut self.way) else { return };
+        let (Some(view), WalkState::InOrder(steps)) = (&self.view, &mut self.way) else { return };
         let [passed, next] = match vertex {
             Some(vertex) => match steps.come_to(vertex) {
                 Some(ranges) => ranges,
@@ -167,14 +184,14 @@ impl<I: Iterator<Item = VertexId>> Walk<I> {
             },
             None => [std::mem::take(&mut steps.now), 0..0],
         };
-        for &side in self.sides {
+        for &direction in self.directions {
             if !passed.is_empty() {
-                view.lists().has_walked(side, Parts::Targets, passed.clone());
+                view.lists().has_walked(direction, Parts::Targets, passed.clone());
             }
         }
-        for &side in self.sides {
+        for &direction in self.directions {
             if !next.is_empty() {
-                view.lists().will_walk(side, Parts::Targets, next.clone());
+                view.lists().will_walk(direction, Parts::Targets, next.clone());
             }
         }
     }
@@ -185,7 +202,7 @@ impl<I: Iterator<Item = VertexId>> Iterator for Walk<I> {
 
     fn next(&mut self) -> Option<VertexId> {
         self.go_ahead();
-        if let Way::Ahead(ahead) = &mut self.way
+        if let WalkState::Ahead(ahead) = &mut self.way
             && let Some(vertex) = ahead.pop_front()
         {
             return Some(vertex);
@@ -198,8 +215,8 @@ impl<I: Iterator<Item = VertexId>> Iterator for Walk<I> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         let (least, most) = self.vertices.size_hint();
         let num_ahead = match &self.way {
-            Way::Ahead(ahead) => ahead.len(),
-            Way::InOrder(_) => 0,
+            WalkState::Ahead(ahead) => ahead.len(),
+            WalkState::InOrder(_) => 0,
         };
         (least.saturating_add(num_ahead), most.and_then(|most| most.checked_add(num_ahead)))
     }
@@ -207,6 +224,7 @@ impl<I: Iterator<Item = VertexId>> Iterator for Walk<I> {
 
 impl<I: Iterator<Item = VertexId>> Drop for Walk<I> {
     fn drop(&mut self) {
+        // An abandoned walk releases its pages and withdraws its requests.
         self.step(None);
         if let Some(view) = &self.view {
             view.lists().forget_needs();
@@ -218,7 +236,7 @@ impl<I: Iterator<Item = VertexId>> Drop for Walk<I> {
 mod tests {
     use super::*;
 
-    /// From where to where vertices are announced, in steps of 100 below 1,000, and given back.
+    /// Runs a walk and returns its announced and released ranges, in steps of 100 below 1,000.
     fn steps(vertices: impl IntoIterator<Item = VertexId>) -> [Vec<(VertexId, VertexId)>; 2] {
         let mut steps = Steps { num_vertices: 100, bound: 1000, now: 0..0, aside: (0, 0) };
         let found: Vec<_> = vertices.into_iter().filter_map(|vertex| steps.come_to(vertex)).collect();
@@ -228,11 +246,11 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_in_order_is_announced_once_and_given_back_step_by_step() {
+    fn ordered_walk_is_announced_and_released_in_steps() {
         let [next, passed] = steps(450..1000);
         assert_eq!(next, [(450, 550), (550, 650), (650, 750), (750, 850), (850, 950), (950, 1000)]);
         assert_eq!(passed, next[..5]);
-        // Vertices between those that are wanted are read with them.
+        // Vertices between the wanted ones are read with them.
         assert_eq!(steps((0..300).step_by(7))[0], [(0, 100), (105, 205), (210, 310)]);
         assert!(steps([u32::MAX, 1000]).iter().all(Vec::is_empty));
     }
@@ -247,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_chosen_for_all_takes_the_place_of_a_tag() {
+    fn chosen_policy_overrides_walk_tag() {
         let tags = [Tag::Exact, Tag::Sequential, Tag::Neighbourhood];
         let by_tag = [Prefetch::Frontier, Prefetch::Auto, Prefetch::Neighbourhood];
         assert_eq!(tags.map(|tag| policy_of(Prefetch::Auto, tag)), by_tag);

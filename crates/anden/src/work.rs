@@ -1,12 +1,12 @@
-//! Queries and analyses beside each other, each kind with its share of the cores.
+//! Queries and analyses side by side, each kind with its share of the cores.
 
 use crate::{Database, Result, View};
 
 impl Database {
-    /// Runs a short query on a view of everything that is committed: it never waits for who writes, and never conflicts.
+    /// Runs a short query on a view of everything committed. It never waits for writers and never conflicts.
     ///
-    /// It runs on the thread of whoever calls, as soon as fewer queries run than [`Split::navigational`] allows, so
-    /// that the rest of the cores is left to [analyses](Self::analyse). What the view runs in loops has one thread.
+    /// The query runs on the thread of the caller, once fewer than [`Split::navigational`] queries run. So the other
+    /// cores stay free for [analyses](Self::analyse). Parallel loops of the view get one thread.
     ///
     /// ```
     /// use anden::{Database, Options, Update};
@@ -18,19 +18,18 @@ impl Database {
     /// # Ok::<(), anden::Error>(())
     /// ```
     ///
-    /// [`Split::navigational`]: crate::Split::navigational
+    /// [`Split::navigational`]: crate::session::Split::navigational
     ///
     /// # Errors
-    /// What the query returns; damage that was met before; the system refuses to start a thread.
+    /// Errors of the query; damage met earlier; the system cannot start a thread.
     pub fn navigate<R>(&self, query: impl FnOnce(&View) -> Result<R>) -> Result<R> {
         self.session().workers().navigate(|pool| query(&self.view_in(&self.session().with_pool(pool))?))?
     }
 
-    /// Runs an analysis on a view of everything that is committed when it begins, with the threads that
-    /// [`Split::analytics`] says. It never waits for who writes, and never conflicts; analyses wait for each other.
+    /// Runs an analysis on a view of everything committed when it begins, with [`Split::analytics`] threads. It never
+    /// waits for writers and never conflicts. Analyses run one after the other.
     ///
-    /// It must not call this method itself. The view may be kept, but should not be: what is run on it later takes turns
-    /// with nobody.
+    /// `analysis` must not call this method. Do not keep the view: later work on it would not wait for other analyses.
     ///
     /// ```
     /// use anden::{Database, Options, Update};
@@ -42,10 +41,10 @@ impl Database {
     /// # Ok::<(), anden::Error>(())
     /// ```
     ///
-    /// [`Split::analytics`]: crate::Split::analytics
+    /// [`Split::analytics`]: crate::session::Split::analytics
     ///
     /// # Errors
-    /// What the analysis returns; damage that was met before; the system refuses to start a thread.
+    /// Errors of the analysis; damage met earlier; the system cannot start a thread.
     pub fn analyse<R>(&self, analysis: impl FnOnce(&View) -> Result<R>) -> Result<R> {
         self.session().workers().analyse(|pool| analysis(&self.view_in(&self.session().with_pool(pool))?))?
     }

@@ -1,24 +1,28 @@
-//! A database in memory does what one in files does, and makes no file.
+//! A database in memory behaves as one in files, and makes no file.
 //!
-//! The sweep runs twice: here, on files, and in a process of its own, in memory, whose current directory and whose
-//! directory for temporary files are empty and must stay so, and which must not write to any disk.
+//! The sweep runs on files here, and in memory in a process of its own. The current directory and the directory for
+//! temporary files of that process are empty and must stay so. The process must not write to any disk.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
+use anden::error::NotFound;
+use anden::export::{ExportFormat, Output};
+use anden::job::Sources;
+use anden::load::{InputPath, WantedProperties};
 use anden::{
-    AppendOptions, Changes, Database, Error, ExportFormat, InputPath, Job, KeyScheme, LoadOptions, Options, Output,
-    Parameters, Retention, Session, Side, Sources, Update, VertexFormat, View, WantedProperties, WeightType,
+    AppendOptions, Changes, Database, Error, Job, KeyScheme, LoadOptions, Neighbors, Options, Parameters, Retention,
+    Session, Update, View, WeightType,
 };
-use testkit::Random;
+use anden_testkit::Random;
 
-/// Tells the process of its own where the inputs are.
+/// Environment variable with the folder of the inputs, for that process.
 const INPUTS: &str = "ANDEN_IN_MEMORY_INPUTS";
-/// Stands before and behind what that process found out.
+/// Marks the begin and the end of the output of that process.
 const MARK: &str = "\n=== sweep ===\n";
 
-/// The two graphs of the sweep: one with weights, which takes updates, and one with properties of edges.
+/// The two graphs of the sweep: one with weights, which takes updates, and one with edge properties.
 fn kinds() -> [Options; 2] {
     let keys = KeyScheme::String;
     [
@@ -44,18 +48,18 @@ fn write_inputs(folder: &Path) {
 }
 
 fn load_options(graph: Options, folder: &Path) -> LoadOptions {
-    // So little that edges wait in scratch files, if there are files. The order of rows depends on it.
+    // Little memory for sorting, so that edges go to scratch files if there are files. The order of rows depends on it.
     let mut options = LoadOptions { graph, sort_memory: Some(1000), ..LoadOptions::default() };
     options.source.vertices = vec![folder.join("vertices.csv").into()];
     if graph.edge_properties {
-        options.duplicates = anden::Duplicates::Last;
+        options.duplicates = anden::load::Duplicates::Last;
         options.source.columns = Some(["u", "v", "weight"].map(String::from).to_vec());
         options.source.edge_properties = WantedProperties::All;
     }
     options
 }
 
-/// Whatever can be asked of a view.
+/// Logs all answers of a view.
 fn look(log: &mut String, view: &View) {
     let text = |write: &dyn Fn(&mut Output<'_>) -> Result<(), Error>| {
         let mut bytes = Vec::new();
@@ -63,10 +67,10 @@ fn look(log: &mut String, view: &View) {
         String::from_utf8_lossy(&bytes).into_owned()
     };
     writeln!(log, "{}: {} vertices, {} edges", view.name(), view.num_vertices(), view.num_edges()).unwrap();
-    for format in [ExportFormat::Csv, ExportFormat::GraphMl, ExportFormat::Parquet] {
+    for format in [ExportFormat::CSV, ExportFormat::GRAPHML, ExportFormat::PARQUET] {
         log.push_str(&text(&|output| view.export(format, output).map(|_| ())));
     }
-    log.push_str(&text(&|output| view.export_vertices(VertexFormat::Csv, output)));
+    log.push_str(&text(&|output| view.export_vertices(ExportFormat::CSV, output)));
     let weighted = if view.has_edge_properties() { view.with_weight("weight").unwrap() } else { view.clone() };
     for kernel in Job::table() {
         let source = if kernel.needs == Sources::One { vec!["v1".into()] } else { Vec::new() };
@@ -75,14 +79,14 @@ fn look(log: &mut String, view: &View) {
         output.check(&weighted).unwrap_or_else(|error| panic!("{} on {}: {error}", kernel.name, view.name()));
         writeln!(log, "{}: {:?}", kernel.name, output.summary).unwrap();
     }
-    writeln!(log, "{:?}", view.neighbors("v1", Side::Both).unwrap()).unwrap();
+    writeln!(log, "{:?}", view.neighbors("v1", Neighbors::Both).unwrap()).unwrap();
     writeln!(log, "{:?}", view.khop("v1", 2).unwrap()).unwrap();
     writeln!(log, "{:?}", view.path("v1", "v9").unwrap()).unwrap();
-    writeln!(log, "{:?}", view.degree_statistics(Side::Out).unwrap()).unwrap();
+    writeln!(log, "{:?}", view.degree_statistics(Neighbors::Out).unwrap()).unwrap();
     writeln!(log, "{:?}", view.fragments("v1").unwrap()).unwrap();
 }
 
-/// Everything that can happen to a database, and what it shows in between.
+/// Applies all operations to a database. Returns the log of its views in between.
 fn sweep(db: &Database, folder: &Path) -> String {
     let mut log = String::new();
     let input = |name: &str| InputPath::File(folder.join(name));
@@ -108,8 +112,10 @@ fn sweep(db: &Database, folder: &Path) -> String {
         db.apply(&[Update::add_weighted_edge("v1", "v2", 3), Update::remove_edge("v1", "new")]).unwrap();
         look(&mut log, &db.view().unwrap());
         db.checkpoint(None).unwrap();
-        db.apply_file(&input("updates.txt"), &anden::ApplyOptions { batch: 30, ..Default::default() }, |_| Ok(()))
-            .unwrap();
+        db.apply_file(&input("updates.txt"), &anden::changes::ApplyOptions { batch: 30, ..Default::default() }, |_| {
+            Ok(())
+        })
+        .unwrap();
         db.checkpoint(None).unwrap();
     }
     let numbers: Vec<u32> = db.snapshots().iter().map(|info| info.number).collect();
@@ -125,7 +131,7 @@ fn sweep(db: &Database, folder: &Path) -> String {
     let window = db.sliding_window(2).unwrap();
     for i in 0..12 {
         let view = window.push(&edge(Changes::default(), &format!("v{i}"), "v9").remove_edge("v1", "v9")).unwrap();
-        writeln!(log, "{}: {:?}", view.name(), view.neighbors("v9", Side::In).unwrap()).unwrap();
+        writeln!(log, "{}: {:?}", view.name(), view.neighbors("v9", Neighbors::In).unwrap()).unwrap();
     }
     writeln!(log, "{:?}", db.retain(Retention::Last(1)).unwrap()).unwrap();
     db.merge().unwrap();
@@ -137,13 +143,13 @@ fn sweep(db: &Database, folder: &Path) -> String {
     log
 }
 
-/// What this process has had written to disks, in bytes.
+/// The bytes that this process has written to disks.
 fn written() -> String {
     let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
     io.lines().find(|line| line.starts_with("write_bytes")).unwrap_or_default().to_owned()
 }
 
-/// In memory, in the process of its own.
+/// The sweep in memory, in the process of its own.
 fn in_memory(folder: &Path) -> String {
     let session = Session::new(2).unwrap();
     let before = written();
@@ -203,11 +209,14 @@ fn errors_say_what_they_are_about() {
     let db = Database::in_memory(Options::default()).unwrap();
     let text = db.append(&Changes::default().add_edge("a", "b")).unwrap_err().to_string();
     assert!(text.contains('a') && !text.contains('/'), "{text}");
-    let both = Options { ordered: true, direction: anden::Direction::Undirected, ..Options::default() };
+    let both = Options { ordered: true, graph_kind: anden::GraphKind::Undirected, ..Options::default() };
     let refused = Database::in_memory(both).unwrap_err();
-    assert!(matches!(&refused, Error::InvalidInput(text) if text.contains("ordered")), "{refused}");
+    assert!(matches!(&refused, Error::InvalidInput(text) if text.as_str().contains("ordered")), "{refused}");
     let session = Session::new(1).unwrap();
     let missing = [InputPath::File("nowhere.txt".into())];
     let error = Database::load_in_memory(&missing, &LoadOptions::default(), &session).unwrap_err();
-    assert!(matches!(&error, Error::NotFound(text) if text.starts_with("nowhere.txt: ")), "{error}");
+    assert!(
+        matches!(&error, Error::NotFound { what: NotFound::File(path), .. } if path.ends_with("nowhere.txt")),
+        "{error}"
+    );
 }

@@ -1,11 +1,11 @@
-//! Bitmaps: a plain one, and one that threads set together.
+//! Bitmaps: a plain one, and one that several threads set.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// A fixed number of bits, all clear at first.
+/// A fixed number of bits, initially clear.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bitmap {
     words: Vec<u64>,
@@ -13,17 +13,17 @@ pub struct Bitmap {
 }
 
 impl Bitmap {
-    /// `len` clear bits. Cost: `len / 8` bytes.
+    /// Creates `len` clear bits. Cost: `len / 8` bytes.
     pub fn new(len: usize) -> Self {
         Self { words: vec![0; len.div_ceil(WORD_BITS)], len }
     }
 
-    /// The number of bits.
+    /// Number of bits.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no bits at all.
+    /// Whether the bitmap has no bits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -40,7 +40,7 @@ impl Bitmap {
     /// Sets bit `index`.
     ///
     /// # Panics
-    /// If `index` is out of range.
+    /// If `index` is not below the length rounded up to 64. Debug builds check the length itself.
     #[inline]
     pub fn set(&mut self, index: usize) {
         debug_assert!(index < self.len);
@@ -50,7 +50,7 @@ impl Bitmap {
     /// Clears bit `index`.
     ///
     /// # Panics
-    /// If `index` is out of range.
+    /// As [`set`](Self::set).
     #[inline]
     pub fn unset(&mut self, index: usize) {
         debug_assert!(index < self.len);
@@ -62,23 +62,23 @@ impl Bitmap {
         self.words.fill(0);
     }
 
-    /// The number of set bits.
+    /// Number of set bits.
     pub fn count_ones(&self) -> usize {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// The positions of the set bits, ascending.
+    /// Positions of the set bits, ascending.
     pub fn iter_ones(&self) -> impl Iterator<Item = usize> + '_ {
         self.words.iter().enumerate().flat_map(|(i, &word)| ones(word).map(move |b| i * WORD_BITS + b))
     }
 
-    /// The bits, 64 a word, the lowest position in the lowest bit.
+    /// The bits as words of 64. The lowest position is the lowest bit.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 }
 
-/// The positions of the set bits of one word, ascending.
+/// Positions of the set bits of one word, ascending.
 #[inline]
 pub fn ones(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -91,7 +91,7 @@ pub fn ones(mut word: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A fixed number of bits that several threads may set at once.
+/// A fixed number of bits that several threads may set concurrently.
 #[derive(Debug, Default)]
 pub struct AtomicBitmap {
     words: Vec<AtomicU64>,
@@ -99,41 +99,42 @@ pub struct AtomicBitmap {
 }
 
 impl AtomicBitmap {
-    /// `len` clear bits.
+    /// Creates `len` clear bits.
     pub fn new(len: usize) -> Self {
         Self { words: (0..len.div_ceil(WORD_BITS)).map(|_| AtomicU64::new(0)).collect(), len }
     }
 
-    /// The number of bits.
+    /// Number of bits.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no bits at all.
+    /// Whether the bitmap has no bits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether bit `index` is set. Acquires what the setter released.
+    /// Whether bit `index` is set. Synchronizes with the thread that set it.
     #[inline]
     pub fn get(&self, index: usize) -> bool {
         self.words[index / WORD_BITS].load(Ordering::Acquire) >> (index % WORD_BITS) & 1 == 1
     }
 
-    /// Sets bit `index`; true for the one caller that found it clear.
+    /// Sets bit `index`. Returns true for the one caller that found it clear.
     #[inline]
     pub fn set(&self, index: usize) -> bool {
         debug_assert!(index < self.len);
         let mask = 1 << (index % WORD_BITS);
         let word = &self.words[index / WORD_BITS];
-        // A set bit stays set while threads share the map, so a plain read saves the locked one.
+        // While threads share the bitmap, set bits stay set. A plain load then saves the locked instruction.
+        // AcqRel: pairs with the load in `get`, so that what was done before is visible to a thread that sees the bit.
         word.load(Ordering::Relaxed) & mask == 0 && word.fetch_or(mask, Ordering::AcqRel) & mask == 0
     }
 
-    /// The first bit of `range` that is set, or the first that is clear; the end of the range where there is none.
+    /// Position of the first bit in `range` that is set (or clear, by `is_set`), or the end of the range.
     ///
     /// # Panics
-    /// If the range is out of range.
+    /// If the range exceeds the bitmap.
     #[inline]
     pub fn find(&self, is_set: bool, range: Range<usize>) -> usize {
         let mut at = range.start;
@@ -158,12 +159,12 @@ impl AtomicBitmap {
         &self.words
     }
 
-    /// The number of set bits.
+    /// Number of set bits.
     pub fn count_ones(&self) -> usize {
         self.words.iter().map(|w| w.load(Ordering::Relaxed).count_ones() as usize).sum()
     }
 
-    /// The same bits as a plain bitmap.
+    /// Converts to a plain bitmap.
     pub fn into_bitmap(self) -> Bitmap {
         Bitmap { words: self.words.into_iter().map(AtomicU64::into_inner).collect(), len: self.len }
     }

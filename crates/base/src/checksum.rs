@@ -1,4 +1,4 @@
-//! CRC32C, one for each block of a file, verified when a block is first touched.
+//! CRC32C for each block of a file, verified when a block is first touched.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -7,31 +7,29 @@ use crate::bitmap::AtomicBitmap;
 use crate::mapped::{FileBytes, MappedSlice};
 use crate::{Error, Result};
 
-/// The bytes that one checksum covers.
+/// Number of bytes that one checksum covers.
 pub const BLOCK_BYTES: usize = 4096;
 
-/// The CRC32C (Castagnoli) of `bytes`.
+/// CRC32C (Castagnoli) of `bytes`.
 pub fn crc32c(bytes: &[u8]) -> u32 {
     crc32c_append(0, bytes)
 }
 
-/// The CRC32C of what `crc` covers followed by `bytes`.
+/// CRC32C of the bytes that `crc` covers, followed by `bytes`.
 ///
-/// Always 0 in a build for fuzzing: checksums stop accidents and not attackers, and a fuzzer that
-/// has to guess them sees nothing of what is behind.
+/// Always 0 in a build for fuzzing: a fuzzer cannot guess checksums, and would never reach the code behind them.
 pub fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
     if cfg!(fuzzing) { 0 } else { crc32c::crc32c_append(crc, bytes) }
 }
 
-/// The checksums of the blocks of `bytes`; the last block may be short.
+/// Checksums of the blocks of `bytes`. The last block may be short.
 pub fn block_checksums(bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
     bytes.chunks(BLOCK_BYTES).map(crc32c)
 }
 
-/// A part of a file with the checksum of each of its blocks, and which of them were verified.
+/// A part of a file with a checksum for each block, and a record of the verified blocks.
 ///
-/// A block is verified at most a few times (threads that race may both do it) and then never again
-/// in this process.
+/// A process verifies a block once, or a few times if threads race.
 #[derive(Debug)]
 pub struct CheckedBytes {
     bytes: FileBytes,
@@ -42,7 +40,7 @@ pub struct CheckedBytes {
 }
 
 impl CheckedBytes {
-    /// Joins `bytes`, found at `file_offset` of `path`, with one checksum for each of its blocks.
+    /// Joins `bytes`, found at `file_offset` of `path`, with a checksum for each of its blocks.
     ///
     /// # Errors
     /// The number of checksums is not the number of blocks.
@@ -65,7 +63,7 @@ impl CheckedBytes {
         &self.path
     }
 
-    /// Where the bytes start in their file.
+    /// Offset of the bytes in their file.
     pub fn file_offset(&self) -> u64 {
         self.file_offset
     }
@@ -73,7 +71,7 @@ impl CheckedBytes {
     /// Verifies the blocks that `range` (in bytes) touches, except those verified before.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] with the first bad block; the range reaches past the end.
+    /// [`Error::Corrupt`] with the first bad block, or if the range exceeds the bytes.
     pub fn verify(&self, range: Range<usize>) -> Result<()> {
         if range.end > self.bytes.len() {
             let what = format!("{} bytes expected, {} found", range.end, self.bytes.len());
@@ -82,9 +80,11 @@ impl CheckedBytes {
         if range.is_empty() {
             return Ok(());
         }
+        // Whole blocks, because a checksum covers no smaller part.
         for block in range.start / BLOCK_BYTES..range.end.div_ceil(BLOCK_BYTES) {
             if !self.verified.get(block) {
                 self.verify_block(block)?;
+                // Set only after the check; threads that race check the block twice.
                 self.verified.set(block);
             }
         }

@@ -1,58 +1,56 @@
-//! The error of this crate.
+//! Errors of this crate.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::standard_input::StandardInput;
-
-/// What went wrong below the graph: the disk, or bytes that are not what they claim to be.
+/// An error below the graph: of the disk, or of bytes that violate their format.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A call to the operating system failed.
     #[error("{}: cannot {operation}: {source}", path.display())]
     Io {
-        /// What was attempted, as a verb: `open`, `write`, `sync`.
+        /// The attempted operation, as a verb: `open`, `write`, `sync`.
         operation: &'static str,
         /// The file or directory.
         path: PathBuf,
         /// The system's reason.
         source: Arc<io::Error>,
     },
-    /// A file holds bytes that no writer of this format leaves behind.
+    /// A file holds bytes that no writer of its format produces.
     #[error("{}: damaged at byte {offset}: {what}", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// Where in the file, in bytes from its start.
+        /// Byte offset in the file.
         offset: u64,
-        /// What was expected and what was found.
+        /// The expected and the found content.
         what: String,
     },
-    /// Another process (or another handle of this one) holds the lock.
+    /// Another process, or another handle of this process, holds the lock.
     #[error("{}: locked by {}", path.display(), holder_name(*.holder))]
     Locked {
         /// The lock file.
         path: PathBuf,
-        /// The number of the process, where it is known.
+        /// Process number of the holder, if known.
         holder: Option<u32>,
     },
-    /// A name that only a regular file of a database may have leads to something else. Nothing was read or changed.
+    /// A name reserved for a regular file of a database belongs to another kind of file. No file was read or changed.
     #[error(
         "cannot {operation}: {found} stands in the place of a file of the database ({}); move it away, or put the file \
          itself there",
         path.display()
     )]
     NotRegular {
-        /// What was attempted, as a verb.
+        /// The attempted operation, as a verb.
         operation: &'static str,
         /// The name.
         path: PathBuf,
-        /// The kind of what has the name: `a symbolic link`, `a FIFO`.
+        /// Kind of the found file: `a symbolic link`, `a FIFO`.
         found: &'static str,
     },
-    /// This process was forked from the one that opened what is to be used.
+    /// This process was forked from the one that opened the database.
     #[error("{}: was opened by the process that this one was forked from; open it here", path.display())]
     Forked {
         /// The database.
@@ -63,14 +61,25 @@ pub enum Error {
     Cancelled,
 }
 
+/// The error of a read of standard input that was stopped.
+#[derive(Debug, thiserror::Error)]
+#[error("standard input is not waited for any longer")]
+pub(crate) struct ReadStopped;
+
+impl ReadStopped {
+    pub(crate) fn is_reason_of(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|reason| reason.is::<Self>())
+    }
+}
+
 /// A result with this crate's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Wraps an operating system error with what was attempted and where; standard input that is not waited for any
-    /// longer is [`Cancelled`](Self::Cancelled).
+    /// Wraps an operating system error with operation and path. An error of stopped standard input becomes
+    /// [`Cancelled`](Self::Cancelled).
     pub fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
-        if StandardInput::was_stopped(&source) {
+        if ReadStopped::is_reason_of(&source) {
             return Self::Cancelled;
         }
         Self::Io { operation, path: path.to_owned(), source: Arc::new(source) }
@@ -81,7 +90,7 @@ impl Error {
         Self::Corrupt { path: path.to_owned(), offset, what: what.into() }
     }
 
-    /// The kind of the system's reason, when there is one.
+    /// Kind of the system's error, for [`Io`](Self::Io).
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         match self {
             Self::Io { source, .. } => Some(source.kind()),

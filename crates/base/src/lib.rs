@@ -1,8 +1,7 @@
-//! Floor 0 of Anden: what every other crate stands on.
+//! The base of all other crates of Anden.
 //!
-//! Ids, the storage trait, mapped files, block checksums, bitmaps, SIMD, memory accounting and
-//! parallel loops. But for the arena of the live graph, this is the only crate with `unsafe` code;
-//! everything it exports is safe.
+//! Vertex ids, the storage trait, mapped files, block checksums, bitmaps, SIMD, random numbers, memory accounting and parallel loops.
+//! Only this crate and the arena of the memtable have `unsafe` code. All exported functions are safe.
 
 #![warn(clippy::undocumented_unsafe_blocks)]
 
@@ -12,9 +11,11 @@ mod error;
 mod ids;
 pub mod mapped;
 pub mod memory;
+pub mod message;
 pub mod parallel;
 pub mod process;
 pub mod progress;
+pub mod random;
 pub mod simd;
 pub mod size;
 pub mod standard_input;

@@ -1,16 +1,17 @@
 //! Bytes of a file, mapped or in memory, and typed slices of them.
 //!
 //! # The contract of a mapped file
-//! A map shows what the file holds *now*. Anden writes a file under a temporary name, syncs it,
-//! renames it, and never writes to it again, so nothing of ours changes a map. A foreign process
-//! that truncates the file makes a later read die of `SIGBUS`; one that writes to it makes reads
-//! return other bytes, which typed slices survive because every bit pattern of their element type
-//! is valid, and unchecked reads survive because targets are checked where they are used as
-//! indexes. An [`Annex`] is the one exception: it says itself when it may be read.
+//! A map shows the *current* content of its file. Anden writes a file under a temporary name, syncs it, renames it,
+//! and never writes to it again, so Anden never changes a map. Other processes can:
+//! - Truncate the file: a later read ends with `SIGBUS`.
+//! - Write to the file: reads return other bytes. Typed slices survive this, because every bit pattern of their element
+//!   type is valid. Unchecked reads survive it, because targets are checked where they are used as indexes.
+//!
+//! An [`OverflowMap`] is the one exception; its own contract says when it may be read.
 
 mod aligned;
-mod annex;
 mod lost;
+mod overflow;
 mod residency;
 
 use std::marker::PhantomData;
@@ -19,14 +20,14 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-pub use annex::{Annex, annex_alignment};
 pub use lost::{fail_beyond_file_limits, say_where_pages_are_lost};
+pub use overflow::{OverflowMap, overflow_alignment};
 pub use residency::num_waits;
 
-pub(crate) use annex::memory_file;
+pub(crate) use overflow::memory_file;
 
 use aligned::{AlignedMap, to_huge_pages};
-use residency::OpenFile;
+use residency::MappedFile;
 
 /// Read-only bytes of a whole file or of a part; clones share them.
 #[derive(Clone)]
@@ -36,11 +37,11 @@ pub struct FileBytes {
 }
 
 enum Owner {
-    /// With the file, where it is large enough to be asked about.
-    Mapped(memmap2::Mmap, Option<OpenFile>),
-    /// Where huge pages fit.
+    /// With the file, if it is large enough to ask which of its pages are in memory.
+    Mapped(memmap2::Mmap, Option<MappedFile>),
+    /// At an address that allows huge pages.
     Aligned(AlignedMap),
-    /// `u64`s, so that typed slices are aligned as they are in a map.
+    /// `u64`s, so that typed slices have the alignment that they have in a map.
     Heap(Vec<u64>),
 }
 
@@ -57,21 +58,22 @@ impl FileBytes {
     /// The file cannot be mapped.
     pub fn map(file: &std::fs::File) -> std::io::Result<Self> {
         let len = usize::try_from(file.metadata()?.len()).map_err(std::io::Error::other)?;
+        // The system refuses to map zero bytes.
         if len == 0 {
             return Ok(Self::copied(&[]));
         }
-        // SAFETY: the map is read-only and private to this type, which hands it out as bytes or as
-        // types valid for every bit pattern; the module's contract covers outside changes.
+        // SAFETY: the map is read-only and private to this type, which returns it as bytes or as types valid for
+        // every bit pattern; the module's contract covers outside changes.
         let map = unsafe { memmap2::Mmap::map(file)? };
         let range = 0..map.len();
-        let file = if map.len() >= residency::MIN_FILE_BYTES { OpenFile::of(file) } else { None };
+        let file = if map.len() >= residency::MIN_FILE_BYTES { MappedFile::of(file) } else { None };
         Ok(Self { owner: Arc::new(Owner::Mapped(map, file)), range })
     }
 
-    /// Maps the whole of a file in memory, read-only, and moves it to huge pages, for all who map it, where the system
-    /// grants them.
+    /// Maps the whole of a file in memory, read-only. Moves it to huge pages, for all its maps, if the system grants
+    /// them.
     ///
-    /// Cost: a copy of what is not on huge pages yet, 2 MB at a time.
+    /// Cost: copies all bytes that are not on huge pages yet, 2 MB at a time.
     ///
     /// # Errors
     /// The file cannot be mapped.
@@ -85,14 +87,14 @@ impl FileBytes {
         Ok(Self { owner: Arc::new(Owner::Aligned(map)), range: 0..len })
     }
 
-    /// Copies `bytes` to memory, aligned to eight bytes, on huge pages where the system grants them.
+    /// Copies `bytes` to memory, aligned to eight bytes, and on huge pages if the system grants them.
     pub fn copied(bytes: &[u8]) -> Self {
         let mut words = crate::memory::zeroed_huge(bytes.len().div_ceil(8));
         bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
         Self { owner: Arc::new(Owner::Heap(words)), range: 0..bytes.len() }
     }
 
-    /// The first `num_bytes` of `words`, without a copy; `None` where there are fewer.
+    /// The first `num_bytes` bytes of `words`, without a copy, or `None` if `words` are too few.
     pub fn owned(words: Vec<u64>, num_bytes: usize) -> Option<Self> {
         (num_bytes <= size_of_val(&*words)).then(|| Self { owner: Arc::new(Owner::Heap(words)), range: 0..num_bytes })
     }
@@ -107,17 +109,17 @@ impl FileBytes {
         &all[self.range.clone()]
     }
 
-    /// The number of bytes.
+    /// Number of bytes.
     pub fn len(&self) -> usize {
         self.range.len()
     }
 
-    /// Whether there are no bytes.
+    /// Whether the length is 0.
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
     }
 
-    /// A part, or `None` where the range is not inside.
+    /// A part of the bytes, or `None` if the range exceeds them.
     pub fn slice(&self, range: Range<u64>) -> Option<Self> {
         let start = usize::try_from(range.start).ok()?;
         let end = usize::try_from(range.end).ok()?;
@@ -128,20 +130,20 @@ impl FileBytes {
         Some(Self { owner: Arc::clone(&self.owner), range: base + start..base + end })
     }
 
-    /// `count` values of `T` at byte `offset`, or `None` where they reach past the end or are not
-    /// aligned.
+    /// `count` values of `T` from byte `offset` on, or `None` if they exceed the bytes or are not aligned.
     pub fn typed<T: Pod>(&self, offset: u64, count: u64) -> Option<MappedSlice<T>> {
         let num_bytes = count.checked_mul(size_of::<T>() as u64)?;
         let part = self.slice(offset..offset.checked_add(num_bytes)?)?;
         MappedSlice::new(part)
     }
 
-    /// Tells the kernel how the bytes will be read; a hint, so failures are ignored.
+    /// Hints how the whole of the bytes will be read. Failures are ignored.
     pub fn advise(&self, advice: Advice) {
         self.advise_part(0..self.len(), advice);
     }
 
-    /// The same, of the bytes in `part` and what else lies on their pages; what is not inside is left out.
+    /// As [`advise`](Self::advise), for the pages of `part`. Bytes outside are ignored, and bytes in memory need no
+    /// hint.
     pub fn advise_part(&self, part: Range<usize>, advice: Advice) {
         let (start, end) = (part.start.min(self.len()), part.end.min(self.len()));
         if start >= end {
@@ -155,8 +157,9 @@ impl FileBytes {
                 Advice::WillNeed => (memmap2::Advice::WillNeed, None),
                 Advice::Populate => (memmap2::Advice::PopulateRead, None),
             };
+            // Ignored: a refused hint costs time only.
             let _ = map.advise_range(advice, self.range.start + start, end - start);
-            // What is read is for all maps of the file, how it is read is said of each.
+            // Pages once read serve all maps of the file, but each map has its own access pattern.
             if let (Some(file), Some(advice)) = (file, of_map) {
                 let part = self.range.start + start..self.range.start + end;
                 file.for_each_second(part, |map, part, _| map.advise(part, advice));
@@ -168,19 +171,19 @@ impl FileBytes {
 /// How mapped bytes will be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// No promise.
+    /// In an unknown order.
     Normal,
-    /// In no order: read ahead nothing.
+    /// In random order: no read-ahead.
     Random,
-    /// From start to end: read ahead much.
+    /// From start to end: much read-ahead.
     Sequential,
     /// Soon: start reading.
     WillNeed,
-    /// Now: read everything and fill the page tables.
+    /// Now: read all pages and fill the page tables.
     Populate,
 }
 
-/// A slice of plain values in a file; clones share the bytes.
+/// A slice of plain values in a file. Clones share the bytes.
 pub struct MappedSlice<T> {
     start: *const T,
     len: usize,
@@ -188,26 +191,26 @@ pub struct MappedSlice<T> {
     marker: PhantomData<T>,
 }
 
-// SAFETY: `start` points into `bytes`, which are read-only, owned by an `Arc` and themselves
-// `Send + Sync`; `T: Pod` has neither drop glue nor interior mutability.
+// SAFETY: `start` points into `bytes`, which are read-only, owned by an `Arc` and themselves `Send + Sync`; `T: Pod`
+// has neither drop glue nor interior mutability.
 unsafe impl<T: Pod + Send> Send for MappedSlice<T> {}
 // SAFETY: as for `Send`: shared access only ever reads.
 unsafe impl<T: Pod + Sync> Sync for MappedSlice<T> {}
 
 impl<T: Pod> MappedSlice<T> {
-    /// The whole of `bytes` as values of `T`, or `None` where length or alignment do not fit.
+    /// All of `bytes` as values of `T`, or `None` if length or alignment do not fit.
     pub fn new(bytes: FileBytes) -> Option<Self> {
         let values: &[T] = bytemuck::try_cast_slice(bytes.as_slice()).ok()?;
         let (start, len) = (values.as_ptr(), values.len());
         Some(Self { start, len, bytes, marker: PhantomData })
     }
 
-    /// A slice of nothing.
+    /// An empty slice.
     pub fn empty() -> Self {
         Self::copied(&[])
     }
 
-    /// The values copied to memory, outside any file.
+    /// Copies the values to memory, outside any file.
     pub fn copied(values: &[T]) -> Self {
         const { assert!(align_of::<T>() <= 8) };
         let bytes = FileBytes::copied(bytemuck::cast_slice(values));
@@ -225,8 +228,8 @@ impl<T> Deref for MappedSlice<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: `new` took pointer and length from a checked cast of `bytes`, which this value
-        // keeps alive and nobody writes.
+        // SAFETY: `new` took pointer and length from a checked cast of `bytes`, which this value keeps alive and no
+        // code writes.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 }

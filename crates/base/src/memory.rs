@@ -1,4 +1,4 @@
-//! Memory: huge pages, atomic views of plain arrays, how much there is, and an account of the heap.
+//! Memory: huge pages, atomic views of plain arrays, free memory, and an account of the heap.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -7,10 +7,10 @@ mod available;
 
 pub use available::{available, available_now};
 
-/// The bytes of a huge page.
+/// Number of bytes in a huge page.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Asks for huge pages behind `slice`; a hint. Call it before the first write.
+/// Asks for huge pages behind `slice`. A hint; call it before the first write.
 pub fn prefer_huge_pages<T>(slice: &mut [T]) {
     let start = (slice.as_ptr() as usize).next_multiple_of(HUGE_PAGE_BYTES);
     let end = (slice.as_ptr() as usize + size_of_val(slice)) & !(HUGE_PAGE_BYTES - 1);
@@ -21,21 +21,21 @@ pub fn prefer_huge_pages<T>(slice: &mut [T]) {
     }
 }
 
-/// `len` zeros, on huge pages where the system grants them.
+/// Creates `len` zeros, on huge pages if the system grants them.
 pub fn zeroed_huge<T: bytemuck::Zeroable>(len: usize) -> Vec<T> {
     let mut values = bytemuck::zeroed_vec(len);
     prefer_huge_pages(&mut values);
     values
 }
 
-/// The same numbers, open to several threads.
+/// Views the numbers as atomics, for several threads.
 pub fn as_atomic_u32(values: &mut [u32]) -> &[AtomicU32] {
-    // SAFETY: `AtomicU32` has the size and alignment of `u32` on every platform we build for, and
-    // the exclusive borrow rules out access other than through the returned slice.
+    // SAFETY: `AtomicU32` has the size and alignment of `u32` on every platform we build for. The exclusive borrow
+    // rules out access other than through the returned slice.
     unsafe { &*(values as *mut [u32] as *const [AtomicU32]) }
 }
 
-/// The same numbers, open to several threads.
+/// Views the numbers as atomics, for several threads.
 pub fn as_atomic_u64(values: &mut [u64]) -> &[AtomicU64] {
     const { assert!(align_of::<AtomicU64>() == align_of::<u64>()) };
     // SAFETY: as for `as_atomic_u32`; the assertion covers 32-bit platforms.
@@ -45,28 +45,38 @@ pub fn as_atomic_u64(values: &mut [u64]) -> &[AtomicU64] {
 static HEAP_BYTES: AtomicUsize = AtomicUsize::new(0);
 static HEAP_PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// The system's allocator with an account of what is allocated.
+/// The system's allocator with an account of the allocated bytes.
 ///
-/// Programs install it with `#[global_allocator]`; without it [`heap_peak`] stays 0.
+/// Programs install it with `#[global_allocator]`. Without it, [`heap_peak`] stays 0.
 #[derive(Debug, Default)]
 pub struct CountingAllocator;
 
 fn grown(num_bytes: usize) {
     let now = HEAP_BYTES.fetch_add(num_bytes, Ordering::Relaxed) + num_bytes;
+    // A plain load saves the locked instruction unless the peak grows.
     if now > HEAP_PEAK.load(Ordering::Relaxed) {
         HEAP_PEAK.fetch_max(now, Ordering::Relaxed);
     }
 }
 
-// SAFETY: every call is passed on to the system's allocator unchanged; the account beside it
-// touches no memory of the caller.
+/// Takes an allocation of `num_bytes` off the account again if it failed.
+fn counted(pointer: *mut u8, num_bytes: usize) -> *mut u8 {
+    if pointer.is_null() {
+        HEAP_BYTES.fetch_sub(num_bytes, Ordering::Relaxed);
+    }
+    pointer
+}
+
+// SAFETY: every call is passed on to the system's allocator unchanged; the account beside it touches no memory of the
+// caller.
 unsafe impl GlobalAlloc for CountingAllocator {
     /// # Safety
     /// That of [`GlobalAlloc::alloc`].
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grown(layout.size());
         // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
-        unsafe { System.alloc(layout) }
+        let pointer = unsafe { System.alloc(layout) };
+        counted(pointer, layout.size())
     }
 
     /// # Safety
@@ -74,7 +84,8 @@ unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         grown(layout.size());
         // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc_zeroed`.
-        unsafe { System.alloc_zeroed(layout) }
+        let pointer = unsafe { System.alloc_zeroed(layout) };
+        counted(pointer, layout.size())
     }
 
     /// # Safety
@@ -88,33 +99,36 @@ unsafe impl GlobalAlloc for CountingAllocator {
     /// # Safety
     /// That of [`GlobalAlloc::realloc`].
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // Added first: both blocks may exist while the allocator copies.
         grown(new_size);
-        HEAP_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller keeps the contract of `GlobalAlloc::realloc`.
-        unsafe { System.realloc(pointer, layout, new_size) }
+        let moved = unsafe { System.realloc(pointer, layout, new_size) };
+        // After a failure the old block stays.
+        HEAP_BYTES.fetch_sub(if moved.is_null() { new_size } else { layout.size() }, Ordering::Relaxed);
+        moved
     }
 }
 
-/// Heap bytes now.
+/// Heap bytes in use now.
 pub fn heap_bytes() -> usize {
     HEAP_BYTES.load(Ordering::Relaxed)
 }
 
-/// The most heap bytes at once since [`reset_heap_peak`] or the start.
+/// Maximum of the heap bytes since [`reset_heap_peak`] or the start.
 pub fn heap_peak() -> usize {
     HEAP_PEAK.load(Ordering::Relaxed)
 }
 
-/// Starts a new account of the peak from what is allocated now; returns that.
+/// Resets the peak to the heap bytes in use now, and returns those.
 pub fn reset_heap_peak() -> usize {
     let now = heap_bytes();
     HEAP_PEAK.store(now, Ordering::Relaxed);
     now
 }
 
-/// Gives memory that the allocator holds, and nobody uses, back to the system; where the allocator can.
+/// Returns unused memory of the allocator to the system, if the allocator can.
 ///
-/// Cost: a look at all that is free; what is allocated next is new memory again.
+/// Cost: a scan of all free memory. Later allocations take new memory again.
 pub fn give_back_unused() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: `malloc_trim` takes no memory that is in use, and may be called by any thread at any time.
@@ -123,22 +137,21 @@ pub fn give_back_unused() {
     };
 }
 
-/// Starts a new account of the resident peak from what is resident now; false where the system
-/// cannot.
+/// Resets the resident peak to the memory that is resident now. Returns false if the system cannot.
 pub fn reset_resident_peak() -> bool {
-    // 5 stands for the peak of the resident set: proc(5).
+    // In proc(5), 5 resets the peak of the resident set.
     std::fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
-/// The most resident memory of this process since it started or [`reset_resident_peak`], in bytes,
-/// mapped files included; 0 if unknown.
+/// Maximum resident memory of this process since its start or [`reset_resident_peak`], in bytes. Includes mapped
+/// files. 0 if unknown.
 pub fn resident_peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     available::in_kib(&status, "VmHWM:").unwrap_or(0)
 }
 
-/// What is resident of this process now and no part of a mapped file, in bytes: its heap, its stacks, and memory that
-/// it shares; 0 if unknown.
+/// Resident bytes of this process without files on disks: heap, stacks and shared memory, which includes files in
+/// memory. 0 if unknown.
 pub fn resident_beside_files() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     ["RssAnon:", "RssShmem:"].iter().filter_map(|name| available::in_kib(&status, name)).sum()
@@ -155,22 +168,5 @@ mod tests {
         let mut large = zeroed_huge::<u64>(3 << 18);
         as_atomic_u64(&mut large)[5].store(7, Ordering::Relaxed);
         assert_eq!((small[1], large[5], large[6]), (9, 7, 0));
-    }
-
-    #[test]
-    fn the_system_knows_our_peak() {
-        let big = vec![1_u8; 64 << 20];
-        assert!(resident_peak() >= big.len() as u64);
-        assert!((64 << 20..128 << 20).contains(&resident_beside_files()));
-        drop(big);
-        // Too small for a mapping of their own each: the allocator keeps them.
-        let small: Vec<Vec<u8>> = (0..64 << 10).map(|_| vec![1; 1000]).collect();
-        assert_eq!(small.iter().map(|bytes| usize::from(bytes[9])).sum::<usize>(), 64 << 10);
-        let _last = Box::new([1_u8; 1000]);
-        drop(small);
-        give_back_unused();
-        if reset_resident_peak() {
-            assert!(resident_peak() < 64 << 20);
-        }
     }
 }

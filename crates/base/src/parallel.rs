@@ -1,24 +1,24 @@
 //! Parallel loops over a fixed set of workers.
 //!
-//! Work is cut into chunks that workers claim from a shared counter, so a slow chunk does not hold
-//! up the rest. A body learns the index of its worker, which lets it keep scratch space per worker.
-//! Loops must not be nested; what a body finds to be too much for one worker it [shares](Pool::share).
+//! Workers claim chunks of the work from a shared counter, so a slow chunk does not delay the rest. A body gets the
+//! index of its worker, for scratch space per worker. Loops must not be nested. A body with too much work for one
+//! worker [shares](Pool::share) it.
 
 mod helped;
 mod in_order;
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
 use rayon::prelude::*;
 
 use crate::process::Birthplace;
 use crate::{Error, Result};
 
-/// A set of worker threads. In a forked child, which has none of them, all is done by whoever calls.
+/// A set of worker threads. A forked child has no workers, so the caller does all work there.
 pub struct Pool {
-    /// There until it is dropped.
+    /// Present until the pool is dropped.
     workers: Option<rayon::ThreadPool>,
     num_threads: usize,
     birthplace: Birthplace,
@@ -27,7 +27,7 @@ pub struct Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         if self.birthplace.is_elsewhere() {
-            // Nobody is there who could be told to end.
+            // A child has no threads to end.
             std::mem::forget(self.workers.take());
         }
     }
@@ -59,12 +59,12 @@ impl Pool {
         self.workers.as_ref().filter(|_| !self.birthplace.is_elsewhere())
     }
 
-    /// The number of workers; worker indexes are below it.
+    /// Number of workers. Worker indexes are below it.
     pub fn num_threads(&self) -> usize {
         self.num_threads
     }
 
-    /// Runs `body` on a worker: a kernel that makes many short loops should run whole inside one.
+    /// Runs `body` on a worker. A kernel of many short loops should run inside one call.
     pub fn enter<R: Send>(&self, body: impl FnOnce() -> R + Send) -> R {
         match self.workers() {
             Some(workers) => workers.install(body),
@@ -72,7 +72,7 @@ impl Pool {
         }
     }
 
-    /// Runs `body(worker_index)` once on every worker: at the same time, or in a forked child one after the other.
+    /// Runs `body(worker_index)` once on each worker: concurrently, or in turn in a forked child.
     pub fn on_each_worker(&self, body: impl Fn(usize) + Sync) {
         match self.workers() {
             Some(workers) if self.num_threads > 1 => drop(workers.broadcast(|context| body(context.index()))),
@@ -82,7 +82,8 @@ impl Pool {
 
     /// Calls `body(worker_index, chunk)` for chunks of at most `grain` that cover `range`.
     ///
-    /// A range of at most one chunk runs on the calling thread, as worker 0.
+    /// A range of at most one chunk runs on the calling thread as worker 0. So does any range if the pool has one
+    /// worker.
     pub fn for_each_chunk(&self, range: Range<usize>, grain: usize, body: impl Fn(usize, Range<usize>) + Sync) {
         let grain = grain.max(1);
         if range.len() <= grain || self.num_threads == 1 {
@@ -98,6 +99,7 @@ impl Pool {
         let next = AtomicUsize::new(0);
         self.on_each_worker(|worker| {
             loop {
+                // Relaxed: the counter only hands out chunks. The end of the loop publishes what workers wrote.
                 let chunk = next.fetch_add(1, Ordering::Relaxed);
                 if chunk >= num_chunks {
                     break;
@@ -110,8 +112,7 @@ impl Pool {
 
     /// Maps chunks of at most `grain` to values, in the order of the chunks.
     ///
-    /// The chunks depend on `grain` alone, so a sum over the result is the same at any number of
-    /// threads.
+    /// The chunks depend on `grain` only, so a sum over the result does not depend on the number of threads.
     pub fn map_chunks<R: Send>(
         &self,
         range: Range<usize>,
@@ -123,9 +124,10 @@ impl Pool {
         self.for_each_chunk(range, grain, |worker, chunk| {
             let start = chunk.start;
             let value = body(worker, chunk);
-            results.lock().unwrap_or_else(|e| e.into_inner()).push((start, value));
+            results.lock().push((start, value));
         });
-        let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+        let mut results = results.into_inner();
+        // Chunks end in any order.
         results.sort_unstable_by_key(|&(start, _)| start);
         results.into_iter().map(|(_, value)| value).collect()
     }
@@ -140,34 +142,37 @@ impl Pool {
         let parts = Mutex::new(data.chunks_mut(grain).enumerate());
         self.on_each_worker(|_| {
             loop {
-                let part = parts.lock().unwrap_or_else(|e| e.into_inner()).next();
+                // The lock ends with this statement, before the body runs.
+                let part = parts.lock().next();
                 let Some((i, part)) = part else { break };
                 body(i * grain, part);
             }
         });
     }
 
-    /// Hands each item to one worker, as workers come free, in the order of the items.
+    /// Passes each item to a free worker, in the order of the items.
     pub fn for_each_item<T: Send>(&self, items: Vec<T>, body: impl Fn(usize, T) + Sync) {
         let items = Mutex::new(items.into_iter());
         self.on_each_worker(|worker| {
             loop {
-                let item = items.lock().unwrap_or_else(|e| e.into_inner()).next();
+                // As above: no worker holds the lock while its body runs.
+                let item = items.lock().next();
                 let Some(item) = item else { break };
                 body(worker, item);
             }
         });
     }
 
-    /// Maps items with `body(worker_index, item)`, in their order. May be called in the body of a loop: workers that
-    /// have finished their own share of that help.
+    /// Maps items with `body(worker_index, item)`, in their order. May be called from the body of a loop: workers
+    /// that have finished their part of the loop help.
     ///
-    /// `body` must not lock what the caller holds: whoever waits for others may run it for another caller.
+    /// `body` must not take a lock that the caller holds: a waiting thread may run `body` for another caller.
     pub fn share<T: Send, R: Send>(&self, items: Vec<T>, body: impl Fn(usize, T) -> R + Sync) -> Vec<R> {
         let Some(workers) = self.workers().filter(|_| self.num_threads > 1) else {
             return items.into_iter().map(|item| body(0, item)).collect();
         };
         let on_worker = |item| body(rayon::current_thread_index().unwrap_or(0), item);
+        // One item a job, so that idle workers can take each item.
         workers.install(|| items.into_par_iter().with_max_len(1).map(on_worker).collect())
     }
 }

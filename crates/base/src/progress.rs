@@ -1,39 +1,39 @@
-//! How long work tells its caller where it stands, and learns that it should stop.
+//! Progress and cancellation of long work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The caller's side of long work.
+/// Receives the progress of long work, and may cancel it.
 pub trait Progress: Sync {
-    /// A new stage begins; `total` is in the unit of [`advance`](Self::advance), where known.
+    /// Reports a new stage. `total` is in the unit of [`advance`](Self::advance), if known.
     fn stage(&self, _name: &str, _total: Option<u64>) {}
 
-    /// `amount` more is done.
+    /// Reports that `amount` more is done.
     fn advance(&self, _amount: u64) {}
 
-    /// So many bytes were written to files; who wants them written slower waits here.
+    /// Reports bytes written to files. An implementation that limits the write rate blocks here.
     fn wrote(&self, _num_bytes: u64) {}
 
-    /// Whether the work should stop; polled every few milliseconds of work.
+    /// Whether the work should stop. Polled every few milliseconds.
     fn is_cancelled(&self) -> bool {
         false
     }
 
-    /// The error that ends cancelled work.
+    /// Ends cancelled work with an error.
     ///
     /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled) once the caller wants it.
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if [`is_cancelled`](Self::is_cancelled) is true.
     fn check(&self) -> crate::Result<()> {
         if self.is_cancelled() { Err(crate::Error::Cancelled) } else { Ok(()) }
     }
 }
 
-/// Nobody is watching.
+/// Ignores progress and never cancels.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
 impl Progress for Silent {}
 
-/// Nobody is watching, but somebody may say stop.
+/// Ignores progress, and cancels on request.
 #[derive(Debug, Default)]
 pub struct CancelFlag(AtomicBool);
 

@@ -1,14 +1,14 @@
-//! SIMD and memory hints behind safe functions; each has a portable form with the same result.
+//! SIMD and memory hints behind safe functions. Each has a portable form with equal results.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-/// Hints that `slice[index]` is read soon; nothing where the index is outside.
+/// Hints that `slice[index]` is read soon. Any index is allowed.
 #[inline(always)]
 pub fn prefetch<T>(slice: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing the program can see and never faults, whatever the address;
-    // the address is computed without the in-bounds promise of `add`.
+    // SAFETY: a prefetch has no visible effect and never faults at any address; the address is computed
+    // without the in-bounds promise of `add`.
     unsafe {
         _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(index).cast())
     };
@@ -16,7 +16,7 @@ pub fn prefetch<T>(slice: &[T], index: usize) {
     let _ = (slice, index);
 }
 
-/// The number of bits set in both `a` and `b`, over the words that both have.
+/// Number of bits set in both `a` and `b`, over their common length.
 #[inline]
 pub fn and_count_ones(a: &[u64], b: &[u64]) -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -30,7 +30,7 @@ pub fn and_count_ones(a: &[u64], b: &[u64]) -> u64 {
     and_count_ones_portable(a, b)
 }
 
-/// With an instruction that counts, which the baseline of x86_64 lacks.
+/// Compiled for the `popcnt` instruction, which the baseline of x86_64 lacks.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
 fn and_count_ones_popcnt(a: &[u64], b: &[u64]) -> u64 {
@@ -58,7 +58,7 @@ fn and_count_ones_avx512(a: &[u64], b: &[u64]) -> u64 {
     _mm512_reduce_add_epi64(counts) as u64 + and_count_ones_portable(a_rest, b_rest)
 }
 
-/// Which of 32 bytes are no decimal digits, a bit each, that of the first byte lowest.
+/// Bit mask of the bytes that are not decimal digits. The first byte is the lowest bit.
 #[inline(always)]
 pub fn non_digits(bytes: &[u8; 32]) -> u32 {
     #[cfg(target_arch = "x86_64")]
@@ -66,7 +66,7 @@ pub fn non_digits(bytes: &[u8; 32]) -> u32 {
     unsafe {
         let half = |at: usize| {
             let bytes = _mm_loadu_si128(bytes.as_ptr().add(at).cast());
-            // Digits become the ten smallest signed bytes.
+            // The shift makes the digits the ten smallest signed bytes.
             let shifted = _mm_add_epi8(bytes, _mm_set1_epi8(0x80_u8.wrapping_sub(b'0') as i8));
             _mm_movemask_epi8(_mm_cmpgt_epi8(shifted, _mm_set1_epi8(-128 + 9))) as u32
         };
@@ -76,7 +76,7 @@ pub fn non_digits(bytes: &[u8; 32]) -> u32 {
     bytes.iter().rev().fold(0, |mask, byte| mask << 1 | u32::from(!byte.is_ascii_digit()))
 }
 
-/// Which of 32 bytes are equal to `byte`, a bit each, that of the first byte lowest.
+/// Bit mask of the bytes equal to `byte`. The first byte is the lowest bit.
 #[inline(always)]
 pub fn equal_to(bytes: &[u8; 32], byte: u8) -> u32 {
     #[cfg(target_arch = "x86_64")]
@@ -92,7 +92,7 @@ pub fn equal_to(bytes: &[u8; 32], byte: u8) -> u32 {
     bytes.iter().rev().fold(0, |mask, &found| mask << 1 | u32::from(found == byte))
 }
 
-/// Which of 32 bytes are at most `byte`, a bit each, that of the first byte lowest.
+/// Bit mask of the bytes at most `byte`. The first byte is the lowest bit.
 #[inline(always)]
 pub fn at_most(bytes: &[u8; 32], byte: u8) -> u32 {
     #[cfg(target_arch = "x86_64")]
@@ -109,13 +109,13 @@ pub fn at_most(bytes: &[u8; 32], byte: u8) -> u32 {
     bytes.iter().rev().fold(0, |mask, &found| mask << 1 | u32::from(found <= byte))
 }
 
-/// How many of these numbers, which ascend, are below `bound`.
+/// Number of these ascending numbers that are below `bound`.
 #[inline(always)]
 pub fn num_below(ascending: &[u32; 16], bound: u32) -> usize {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE2 is part of x86_64; the four loads lie within the 64 bytes and need no alignment.
     let mask = unsafe {
-        // Comparisons are of signed numbers.
+        // The comparison is signed, so both operands have their sign bit flipped.
         let sign = _mm_set1_epi32(i32::MIN);
         let bound = _mm_xor_si128(_mm_set1_epi32(bound as i32), sign);
         let below = |at: usize| {
@@ -130,9 +130,9 @@ pub fn num_below(ascending: &[u32; 16], bound: u32) -> usize {
     mask.trailing_ones() as usize
 }
 
-/// The first `len` of these numbers, and ones in every bit of those behind.
+/// The first `len` of these numbers, followed by numbers with all bits set.
 ///
-/// Written whole vector by whole vector, so that it can be read again as vectors without a wait.
+/// Written as whole vectors, so that later vector loads need not wait for narrower stores.
 #[inline(always)]
 pub fn with_ones_from(numbers: &[u32; 16], len: usize) -> [u32; 16] {
     let mut all = [0; 16];
@@ -151,7 +151,7 @@ pub fn with_ones_from(numbers: &[u32; 16], len: usize) -> [u32; 16] {
     all
 }
 
-/// These numbers with another one at `position`; those from there on move up by one, and the last falls out.
+/// Inserts `number` at `position`. Later numbers move up by one, and the last is dropped.
 #[inline(always)]
 pub fn insert_lane(numbers: &[u32; 16], position: usize, number: u32) -> [u32; 16] {
     let mut all = [0; 16];
@@ -180,7 +180,7 @@ pub fn insert_lane(numbers: &[u32; 16], position: usize, number: u32) -> [u32; 1
     all
 }
 
-/// These numbers without the one at `position`; those behind it move down by one, and `last` follows.
+/// Removes the number at `position`. Later numbers move down by one, and `last` is appended.
 #[inline(always)]
 pub fn remove_lane(numbers: &[u32; 16], position: usize, last: u32) -> [u32; 16] {
     let mut all = [0; 16];
@@ -206,7 +206,7 @@ pub fn remove_lane(numbers: &[u32; 16], position: usize, last: u32) -> [u32; 16]
     all
 }
 
-/// The places of sixteen lanes.
+/// Positions of the sixteen lanes.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn places() -> [__m128i; 4] {
@@ -214,7 +214,7 @@ fn places() -> [__m128i; 4] {
     unsafe { [0, 4, 8, 12].map(|first| _mm_setr_epi32(first, first + 1, first + 2, first + 3)) }
 }
 
-/// Where the mask is set `yes`, else `no`.
+/// Lanes of `yes` where the mask is set, of `no` elsewhere.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn select(mask: __m128i, yes: __m128i, no: __m128i) -> __m128i {
@@ -222,19 +222,18 @@ fn select(mask: __m128i, yes: __m128i, no: __m128i) -> __m128i {
     unsafe { _mm_or_si128(_mm_and_si128(mask, yes), _mm_andnot_si128(mask, no)) }
 }
 
-/// The bytes of one cache line, the unit of [`stream_line`].
+/// Number of bytes in a cache line, the unit of [`stream_line`].
 pub const LINE_BYTES: usize = 64;
 
 /// Copies one line past the cache, for data that is not read again soon.
 ///
-/// Falls back to a plain copy where `target` is not aligned to a line. Call [`stream_fence`] before
-/// another thread is told of the data.
+/// Makes a plain copy if `target` is not aligned to a line. Call [`stream_fence`] before another thread may read the
+/// data.
 #[inline(always)]
 pub fn stream_line(target: &mut [u32; 16], source: &[u32; 16]) {
     #[cfg(target_arch = "x86_64")]
     if (target.as_ptr() as usize).is_multiple_of(LINE_BYTES) {
-        // SAFETY: both references cover 64 bytes, and the target is aligned to 16 as SSE2's
-        // streaming store demands.
+        // SAFETY: both references cover 64 bytes, and the target is aligned to 16 as SSE2's streaming store demands.
         unsafe {
             let from = source.as_ptr().cast::<__m128i>();
             let to = target.as_mut_ptr().cast::<__m128i>();

@@ -1,26 +1,26 @@
-//! Sizes in bytes, for people: `12.4 MiB`.
+//! Sizes in bytes for people: `12.4 MiB`.
 //!
-//! `--memory` takes a size back in this form. What is needed is therefore rounded up, and what may be used down, so that
-//! a message never shows a budget that covers the need.
+//! `--memory` accepts sizes in this form. Needs are therefore rounded up and budgets down, so that a message never
+//! shows a budget that covers the need.
 
 const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-/// The size with one decimal, to the nearest: `12.4 MiB`.
+/// Formats a size with one decimal, rounded to nearest: `12.4 MiB`.
 pub fn size(num_bytes: u64) -> String {
     shown(num_bytes, |numerator, unit| (numerator + unit / 2) / unit)
 }
 
-/// The size with one decimal, rounded up: this much is enough where `num_bytes` are.
+/// Formats a size with one decimal, rounded up: a budget of this size suffices for `num_bytes`.
 pub fn size_at_least(num_bytes: u64) -> String {
     shown(num_bytes, u128::div_ceil)
 }
 
-/// The size with one decimal, rounded down: this much is there where `num_bytes` are.
+/// Formats a size with one decimal, rounded down: `num_bytes` suffice for a need of this size.
 pub fn size_at_most(num_bytes: u64) -> String {
     shown(num_bytes, |numerator, unit| numerator / unit)
 }
 
-/// `divide` gives the tenths of a unit.
+/// `divide` returns tenths of a unit.
 fn shown(num_bytes: u64, divide: impl Fn(u128, u128) -> u128) -> String {
     let unit = (num_bytes.max(1).ilog2() / 10).min(UNITS.len() as u32 - 1);
     if unit == 0 {

@@ -1,109 +1,108 @@
-//! Inputs that may have to be waited for, above all standard input.
+//! Inputs that may block, above all standard input.
 //!
-//! A pipe, a FIFO, a socket or a terminal may say nothing for ever. The reader can be told to stop waiting: for good, as
-//! Ctrl-C does, or at a [deadline](Deadline), after which it may read on.
+//! A pipe, FIFO, socket or terminal may stay silent for ever. The reader can be told to stop waiting: for good, as by
+//! Ctrl-C, or at a [deadline](Deadline), after which it may read on.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+
+use crate::error::ReadStopped;
 use crate::{Error, Result};
 
-/// A waiting reader looks this often whether to stop.
+/// Interval at which a waiting reader checks whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 static IS_STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// Standard input, or another file whose bytes may have to be waited for; without a buffer.
+/// Standard input, or another file that may block; unbuffered.
 #[derive(Debug)]
 pub struct StandardInput {
     file: File,
     deadline: Deadline,
 }
 
-/// The moment at which reads of one [`StandardInput`] stop waiting; none at first. Clones share it.
+/// Time at which reads of one [`StandardInput`] stop waiting; initially none. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Deadline(Arc<Mutex<Option<Instant>>>);
 
-/// Why a read ended.
-#[derive(Debug, thiserror::Error)]
-#[error("standard input is not waited for any longer")]
-struct Stopped;
-
-/// Why a read ended; the next one may succeed.
+/// The error of a read at its deadline; the next read may succeed.
 #[derive(Debug, thiserror::Error)]
 #[error("the input had nothing to read before the deadline")]
 struct TimedOut;
 
 impl Deadline {
-    /// From now on a read waits until `deadline` at most; `None` waits for ever.
+    /// Later reads wait until `deadline` at most; `None` waits for ever.
     pub fn set(&self, deadline: Option<Instant>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = deadline;
+        *self.0.lock() = deadline;
     }
 
-    /// Time left; `None` for ever.
+    /// Time left, or `None` without a deadline.
     fn left(&self) -> Option<Duration> {
-        let deadline = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let deadline = *self.0.lock();
         deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 }
 
 impl StandardInput {
-    /// Standard input, which errors call `path`.
+    /// Opens standard input, with `path` as its name in errors.
     ///
     /// # Errors
-    /// There is none.
+    /// The descriptor of standard input cannot be duplicated, for example because it is closed.
     pub fn open(path: &Path) -> Result<Self> {
         let input = io::stdin().as_fd().try_clone_to_owned();
         Ok(Self::of_file(File::from(input.map_err(|error| Error::io("open", path, error))?)))
     }
 
-    /// Another file that may have to be waited for, for example a FIFO.
+    /// Wraps another file that may block, for example a FIFO.
     pub fn of_file(file: File) -> Self {
         Self { file, deadline: Deadline::default() }
     }
 
-    /// Ends all reads in this process, also those that wait, with an error.
+    /// Ends all current and later reads in this process with an error.
     pub fn stop() {
         IS_STOPPED.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a read ended with this because of [`stop`](Self::stop); [`Error::io`] makes [`Error::Cancelled`] of it.
+    /// Whether [`stop`](Self::stop) caused this error. [`Error::io`] turns such an error into [`Error::Cancelled`].
     pub fn was_stopped(error: &io::Error) -> bool {
-        error.get_ref().is_some_and(|reason| reason.is::<Stopped>())
+        ReadStopped::is_reason_of(error)
     }
 
-    /// Whether a read ended with this because its deadline passed: nothing is lost, and the reader may go on.
+    /// Whether a deadline caused this error. No input is lost, and the reader may continue.
     pub fn has_timed_out(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|reason| reason.is::<TimedOut>())
     }
 
-    /// The deadline of all reads from now on.
+    /// The deadline of later reads.
     pub fn deadline(&self) -> Deadline {
         self.deadline.clone()
     }
 
-    /// Whether somebody types there.
+    /// Whether the input is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.file.is_terminal()
     }
 
-    /// Whether all bytes are there already: a regular file is never waited for.
+    /// Whether the input is a regular file, which never blocks.
     pub fn is_regular(&self) -> bool {
         self.file.metadata().is_ok_and(|metadata| metadata.is_file())
     }
 
-    /// Waits until there is something to read, or the end.
+    /// Waits for input or its end.
     fn wait(&self) -> io::Result<()> {
         loop {
             if IS_STOPPED.load(Ordering::Relaxed) {
-                return Err(io::Error::other(Stopped));
+                return Err(io::Error::other(ReadStopped));
             }
             let left = self.deadline.left();
+            // In short steps, because `stop` wakes no waiting reader.
             let pause = left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY));
             // Rounded up, so that the last fraction of a millisecond is slept and not spun.
             let milliseconds = pause.as_micros().div_ceil(1000) as i32;
@@ -112,7 +111,7 @@ impl StandardInput {
             match unsafe { libc::poll(&raw mut entry, 1, milliseconds) } {
                 0 if left.is_some_and(|left| left <= pause) => return Err(io::Error::other(TimedOut)),
                 0 => {}
-                // Where it failed, the read says why.
+                // After an error on the file, the read reports the reason.
                 1.. => return Ok(()),
                 _ => {
                     let error = io::Error::last_os_error();
@@ -152,7 +151,7 @@ mod tests {
             assert!(StandardInput::has_timed_out(&error) && !StandardInput::was_stopped(&error), "{error}");
             assert!(start.elapsed() >= time);
         }
-        // A deadline in the past takes what is there.
+        // A deadline in the past still reads available bytes.
         writer.write_all(b"a").unwrap();
         assert_eq!((input.read(&mut byte).unwrap(), byte), (1, *b"a"));
         deadline.set(None);

@@ -1,17 +1,14 @@
-//! The disk behind a small trait, so that tests can own it.
+//! File access behind a small trait, so that tests can replace the disk.
 //!
-//! # What is assumed of a disk
-//! - A write is not durable until its file is synced; a creation, rename or removal is not durable
-//!   until its directory is synced.
-//! - Unsynced blocks reach the disk in any order, whole or torn at 512 bytes, or not at all.
-//! - A rename replaces its target atomically: after a crash the name leads to the old or to the new
-//!   file.
-//! - A sync that failed may have dropped the data: it is never retried.
+//! # Assumptions about a disk
+//! - A write is durable only after a sync of its file. A creation, rename or removal is durable only after a sync of
+//!   its directory.
+//! - Unsynced blocks reach the disk in any order: whole, torn at 512 bytes, or not at all.
+//! - A rename replaces its target atomically: after a crash, the name leads to the old or to the new file.
+//! - A failed sync may have dropped the data, so it is never retried.
 
 mod called;
 mod disk;
-mod evict;
-mod fault;
 mod memory;
 
 use std::fmt::{self, Debug, Formatter};
@@ -20,29 +17,27 @@ use std::sync::Arc;
 
 pub use called::CalledStorage;
 pub use disk::DiskStorage;
-pub use evict::evict;
-pub use fault::{FaultPlan, FaultStorage};
 pub use memory::MemoryStorage;
 
 use crate::Result;
 use crate::mapped::FileBytes;
 
-/// The calls that a database makes to the outside. Paths are passed on as they are.
+/// All calls of a database to the file system. Paths are passed on unchanged.
 ///
-/// A database calls [`open_dir`](Self::open_dir) once, and makes all other calls through what that returns. The methods
-/// on files that have a default open the directory of the file for one call.
+/// A database calls [`open_dir`](Self::open_dir) once, and makes all other calls on its result. The default methods
+/// on files open the directory of the file for one call.
 ///
 /// # Errors
-/// Every method: [`Error::Io`](crate::Error::Io) with the system's reason. A method on files that meets a symbolic link,
-/// a directory, a FIFO, a socket or a device: [`Error::NotRegular`](crate::Error::NotRegular). It follows no link, waits
-/// for nothing, and changes nothing then.
+/// Every method: [`Error::Io`](crate::Error::Io) with the system's reason. Methods on files return
+/// [`Error::NotRegular`](crate::Error::NotRegular) for a symbolic link, directory, FIFO, socket or device. Then they
+/// follow no link, do not block, and change no file.
 pub trait Storage: Debug + Send + Sync {
-    /// Creates a directory; its parent must exist and it must not.
+    /// Creates a directory. Its parent must exist, and it must not exist itself.
     fn create_dir(&self, path: &Path) -> Result<()>;
-    /// Opens a directory. Calls on the result reach this directory and the files directly in it, by paths that begin
-    /// with `path`, and nothing else. They go on to do so when the directory is renamed or another takes its place.
+    /// Opens a directory. Calls on the result reach only this directory and the files directly in it, by paths that
+    /// begin with `path`. They still do if the directory is renamed or another directory takes its path.
     fn open_dir(&self, path: &Path) -> Result<Arc<dyn Storage>>;
-    /// Creates a file for writing; it must not exist.
+    /// Creates a file for writing. It must not exist.
     fn create(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
         self.open_dir(parent(path))?.create(path)
     }
@@ -50,15 +45,15 @@ pub trait Storage: Debug + Send + Sync {
     fn open_write(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
         self.open_dir(parent(path))?.open_write(path)
     }
-    /// Opens a file for reading, which may be growing. It stays readable when its name goes.
+    /// Opens a file for reading, even one that grows. It stays readable when its name is removed.
     fn open_read(&self, path: &Path) -> Result<Box<dyn HeldFile>> {
         self.open_dir(parent(path))?.open_read(path)
     }
-    /// The bytes of a file that nobody writes any more.
+    /// Bytes of a file that is never written again.
     fn read(&self, path: &Path) -> Result<FileBytes> {
         self.open_dir(parent(path))?.read(path)
     }
-    /// The bytes of a file that may be growing, copied.
+    /// Copies the bytes of a file that may be growing.
     fn read_copy(&self, path: &Path) -> Result<Vec<u8>> {
         self.open_read(path)?.read_all()
     }
@@ -66,11 +61,11 @@ pub trait Storage: Debug + Send + Sync {
     fn read_at(&self, path: &Path, offset: u64, into: &mut [u8]) -> Result<()> {
         self.open_read(path)?.read_at(offset, into)
     }
-    /// The bytes in a file.
+    /// Length of a file in bytes.
     fn file_len(&self, path: &Path) -> Result<u64> {
         self.open_read(path)?.len()
     }
-    /// Gives a file another name in the same directory, replacing the file that had it.
+    /// Renames a file within its directory. Replaces the file that had the new name.
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         self.open_dir(parent(from))?.rename(from, to)
     }
@@ -78,7 +73,7 @@ pub trait Storage: Debug + Send + Sync {
     fn remove_file(&self, path: &Path) -> Result<()> {
         self.open_dir(parent(path))?.remove_file(path)
     }
-    /// Removes an empty directory. A directory that was opened removes itself, where its path still leads to it.
+    /// Removes an empty directory. An opened directory removes itself only if its path still leads to it.
     fn remove_dir(&self, path: &Path) -> Result<()> {
         self.open_dir(path)?.remove_dir(path)
     }
@@ -86,51 +81,58 @@ pub trait Storage: Debug + Send + Sync {
     fn sync_dir(&self, path: &Path) -> Result<()> {
         self.open_dir(path)?.sync_dir(path)
     }
-    /// The names in a directory, sorted.
+    /// Names in a directory, sorted.
     fn list(&self, path: &Path) -> Result<Vec<String>> {
         self.open_dir(path)?.list(path)
     }
-    /// Whether something has this name.
+    /// Whether the name exists.
     fn exists(&self, path: &Path) -> Result<bool>;
-    /// The file that has this name now; `None` where nothing has it.
+    /// Stamp of the file with this name now, or `None` if the name does not exist.
     ///
-    /// Cost: one call to the system, for a directory that was opened.
+    /// Cost: one system call, for an opened directory.
     fn stamp(&self, path: &Path) -> Result<Option<FileStamp>> {
         self.open_dir(parent(path))?.stamp(path)
     }
-    /// The same without times and length. Asking for these makes the next write of the file record its time exactly,
-    /// which slows its next sync down.
+    /// Identity of the file with this name. An opened directory does not ask for the times of the file if the system
+    /// allows that: the kernel would record the time of the next write exactly, which slows the next sync.
     fn identity_at(&self, path: &Path) -> Result<Option<FileIdentity>> {
         Ok(self.stamp(path)?.map(|stamp| stamp.identity()))
     }
-    /// Whether the path by which this directory was opened leads to another directory now. A path that leads nowhere is
-    /// that of a directory that was renamed or removed.
+    /// Whether the path that opened this directory now leads to another directory. A path that leads nowhere does not
+    /// count: its directory was renamed or removed.
     fn is_replaced(&self) -> Result<bool> {
         Ok(false)
     }
-    /// Takes the exclusive lock on `path`, creating the file, without waiting, and on its directory where the file
-    /// system can lock one: the removal of the file then lets no second holder in.
+    /// Takes the exclusive lock on `path`, without waiting, and creates the file. Also locks its directory if the
+    /// file system can, so that removing the file does not admit a second holder.
     ///
     /// # Errors
-    /// [`Error::Locked`](crate::Error::Locked) where another holder has it.
+    /// [`Error::Locked`](crate::Error::Locked) if another holder has the lock.
     fn lock(&self, path: &Path) -> Result<StorageLock> {
         self.open_dir(parent(path))?.lock(path)
     }
 }
 
-/// The directory that holds the name of `path`.
+/// Directory of the file `path`.
 fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }
 
-/// Tells a file from every other file that exists at the same time.
+/// Distinguishes a file from all other files that exist at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileIdentity {
     device: u64,
     inode: u64,
 }
 
-/// A file, and a mark that differs once its bytes changed: length and times, as precise as the system keeps them.
+impl FileIdentity {
+    /// The file with this number on this device. A storage without devices chooses both.
+    pub fn new(device: u64, inode: u64) -> Self {
+        Self { device, inode }
+    }
+}
+
+/// Identity of a file, and a mark that changes with its bytes: length and times, as precise as the system keeps them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStamp {
     identity: FileIdentity,
@@ -138,20 +140,30 @@ pub struct FileStamp {
 }
 
 impl FileStamp {
-    /// Which file it is, whatever its bytes.
+    /// Stamp of a file. `mark` must change with the bytes of the file.
+    pub fn new(identity: FileIdentity, mark: [u64; 5]) -> Self {
+        Self { identity, mark }
+    }
+
+    /// Identity of the file.
     pub fn identity(&self) -> FileIdentity {
         self.identity
     }
 }
 
-/// A lock, held until this value is dropped or the process ends, however it ends.
+/// A lock, held until this value is dropped or the process ends in any way.
 pub struct StorageLock {
     identity: FileIdentity,
     _held: Box<dyn Send + Sync>,
 }
 
 impl StorageLock {
-    /// The file that is locked.
+    /// The lock on a file. Dropping `held` releases it.
+    pub fn new(identity: FileIdentity, held: Box<dyn Send + Sync>) -> Self {
+        Self { identity, _held: held }
+    }
+
+    /// Identity of the locked file.
     pub fn identity(&self) -> FileIdentity {
         self.identity
     }
@@ -163,44 +175,44 @@ impl Debug for StorageLock {
     }
 }
 
-/// A file that is held open for reading.
+/// A file held open for reading.
 pub trait HeldFile: Debug + Send + Sync {
-    /// The bytes in the file.
+    /// Length in bytes.
     fn len(&self) -> Result<u64>;
-    /// Whether the file holds nothing.
+    /// Whether the length is 0.
     fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
-    /// Fills `into` with the bytes from `offset` on, copied: they are not part of a map.
+    /// Copies the bytes from `offset` on to `into`, outside any map.
     ///
     /// An end of file before `into` is full is an error.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()>;
-    /// All bytes, copied.
+    /// Copies all bytes.
     fn read_all(&self) -> Result<Vec<u8>>;
 }
 
-/// A file being written. Writes at different places may come from several threads.
+/// A file open for writing. Several threads may write at different offsets.
 pub trait StorageFile: Debug + Send + Sync {
-    /// Writes all of `bytes` at `offset`, growing the file where needed.
+    /// Writes all of `bytes` at `offset`, and grows the file if needed.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()>;
-    /// Hints that `len` bytes from `offset` on, which are written, will not change: the disk may take
-    /// them now, so that a later sync waits for less.
+    /// Hints that the written bytes at `offset` will not change. The disk may take them now, so that a later sync is
+    /// shorter.
     fn hasten(&self, _offset: u64, _len: u64) {}
-    /// Makes everything written so far durable.
+    /// Makes all earlier writes durable.
     fn sync(&self) -> Result<()>;
-    /// The same, without what nobody needs to read it, such as the time of the last change: where bytes were only
-    /// replaced, that is less work for the disk.
+    /// As [`sync`](Self::sync), without metadata that reading does not need, such as the time of the last change.
+    /// Cheaper for the disk if bytes were only replaced.
     fn sync_data(&self) -> Result<()> {
         self.sync()
     }
-    /// Cuts or extends (with zeros) the file.
+    /// Cuts the file, or extends it with zeros.
     fn set_len(&self, len: u64) -> Result<()>;
-    /// The bytes in the file.
+    /// Length in bytes.
     fn len(&self) -> Result<u64>;
-    /// Whether the file holds nothing.
+    /// Whether the length is 0.
     fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
-    /// Which file it is.
+    /// Identity of the file.
     fn identity(&self) -> Result<FileIdentity>;
 }

@@ -1,8 +1,7 @@
-//! Tables of 32,768 numbers, small enough to stay in a second-level cache, read and added to at
-//! 15-bit places.
+//! Tables of 32,768 numbers, small enough for a second-level cache, with 15-bit indexes.
 //!
-//! The index of every access is masked to 15 bits, so none can leave its table. What else an
-//! unchecked access relies on is established by the function that makes it, once for a block.
+//! The index of each access is masked to 15 bits, so no access leaves its table. All other conditions of unchecked
+//! accesses are established once per block, by the function that makes the accesses.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -10,13 +9,13 @@ use std::ops::AddAssign;
 
 use crate::simd::prefetch;
 
-/// The bits of a place.
+/// Number of bits in a place.
 pub const PLACE_BITS: u32 = 15;
 
-/// The numbers of a table.
+/// Number of entries in a table.
 pub const TABLE_LEN: usize = 1 << PLACE_BITS;
 
-/// The highest bit of an entry, above its place: the first of a run.
+/// Highest bit of an entry, above its place: marks the first place of a run.
 pub const RUN_FLAG: u16 = 1 << PLACE_BITS;
 
 const PLACE_MASK: u16 = RUN_FLAG - 1;
@@ -28,13 +27,14 @@ impl Number for f32 {}
 impl Number for f64 {}
 
 mod private {
-    /// Kept out of reach: the unchecked code is written for the two types.
+    /// Sealed: the unchecked code is written for these two types only.
     pub trait Gather: Sized {
         fn gather(table: &[Self; super::TABLE_LEN], places: &[u16], into: &mut [Self]);
     }
 }
 
-/// Sets `into[i]` to the number at `places[i]`, past the cache, over the length that both have.
+/// Sets `into[i]` to the number at `places[i]`, over their common length. Writes past the cache if the processor has
+/// AVX-512.
 #[inline]
 pub fn gather<T: Number>(table: &[T; TABLE_LEN], places: &[u16], into: &mut [T]) {
     let len = places.len().min(into.len());
@@ -109,7 +109,7 @@ fn gather_f64_avx512(table: &[f64; TABLE_LEN], places: &[u16], into: &mut [f64])
     gather_portable(table, rest_places, rest);
 }
 
-/// What lies before the first cache line, whole lines of `N` numbers, and the rest.
+/// The numbers before the first cache line, whole lines of `N` numbers, and the rest.
 #[cfg(target_arch = "x86_64")]
 fn aligned_blocks<T, const N: usize>(data: &mut [T]) -> (&mut [T], &mut [[T; N]], &mut [T]) {
     const { assert!(N * size_of::<T>() == crate::simd::LINE_BYTES) };
@@ -119,20 +119,20 @@ fn aligned_blocks<T, const N: usize>(data: &mut [T]) -> (&mut [T], &mut [[T; N]]
     (head, blocks, rest)
 }
 
-/// Runs of places, each with a value.
+/// Runs of places, with one value per run.
 #[derive(Debug)]
 pub struct Runs<'a, T> {
-    /// The places; [`RUN_FLAG`] marks the first of each run.
+    /// Places. [`RUN_FLAG`] marks the first of each run.
     pub places: &'a [u16],
-    /// The value of each run.
+    /// Value of each run.
     pub values: &'a [T],
 }
 
-/// Adds the value of each run up in `table` at the places of the run, while `next`, which comes
-/// after it, is on its way from memory.
+/// Adds the value of each run to `table` at the places of the run. Meanwhile, prefetches `next`, the runs that
+/// follow.
 ///
 /// # Panics
-/// If the first place has no flag, or there are more runs than values.
+/// If the first place has no flag, or if the runs outnumber the values.
 #[inline]
 pub fn add_runs<T: Number>(table: &mut [T; TABLE_LEN], runs: &Runs<'_, T>, next: &Runs<'_, T>) {
     const STEP: usize = 32;
@@ -144,14 +144,15 @@ pub fn add_runs<T: Number>(table: &mut [T; TABLE_LEN], runs: &Runs<'_, T>, next:
     for (i, block) in blocks.iter().enumerate() {
         prefetch(next.places, i * STEP);
         prefetch(next.values, i * next_step);
+        // Near the end of the values, each index is checked.
         if num_seen + STEP > values.len() {
             add_checked(table, block, values, &mut num_seen);
             continue;
         }
         let mut add = |entry: u16| {
             num_seen += usize::from(entry >> PLACE_BITS);
-            // SAFETY: the very first place has a flag, so at least one was seen; before this block
-            // there were `STEP` fewer than there are values, or less, and it has `STEP` places.
+            // SAFETY: the first place of all has a flag, so `num_seen` is at least 1. Before this block it was at
+            // most `values.len() - STEP`, and the block has `STEP` places.
             let value = unsafe { *values.get_unchecked(num_seen - 1) };
             table[usize::from(entry & PLACE_MASK)] += value;
         };
@@ -165,7 +166,7 @@ pub fn add_runs<T: Number>(table: &mut [T; TABLE_LEN], runs: &Runs<'_, T>, next:
     add_checked(table, rest, values, &mut num_seen);
 }
 
-/// The same for some of the places, of which `num_seen` flags came before.
+/// Adds the values at some of the places. `num_seen` flags came before them.
 #[inline]
 fn add_checked<T: Number>(table: &mut [T; TABLE_LEN], places: &[u16], values: &[T], num_seen: &mut usize) {
     for &entry in places {

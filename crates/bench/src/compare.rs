@@ -1,11 +1,11 @@
-//! `compare FILE FILE`: what changed between two reports beyond their noise.
+//! `compare FILE FILE`: the changes between two reports that exceed their noise.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// Prints the lines that both reports have and whose intervals do not touch.
+/// Prints the lines of both reports that differ beyond noise.
 pub fn compare(before: &Path, after: &Path) -> Result<()> {
     let (before, after) = (read(before)?, read(after)?);
     let mut num_changed = 0;
@@ -35,7 +35,8 @@ pub fn lines(report: &Value) -> Result<&Vec<Value>> {
     }
 }
 
-/// How a line changed: ratios by their intervals, figures without another side by one per cent.
+/// The change of a line, or `None` within noise. Ratios differ if their intervals do not overlap, figures if they
+/// differ by more than one per cent.
 fn change(old: &Value, new: &Value) -> Option<String> {
     let get = |line: &Value, name: &str| line[name].as_f64();
     let describe = |a: f64, b: f64| format!("{a:.4} → {b:.4} ({:+.1} %)", (b / a - 1.0) * 100.0);

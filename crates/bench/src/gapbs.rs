@@ -1,4 +1,4 @@
-//! The GAP Benchmark Suite as the other side: its own programs, built by whoever runs the benchmark.
+//! The GAP Benchmark Suite as the other side. The user of the benchmark builds its programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ impl Gapbs {
     /// The name of this side in reports.
     pub const NAME: &str = "GAPBS";
 
-    /// The programs in `dir`, to be run with `threads` threads.
+    /// The programs in `dir`, which run with `threads` threads.
     pub fn new(dir: &Path, threads: usize) -> Result<Self> {
         if !dir.join("bfs").is_file() {
             bail!("{}: no GAP programs (bfs, pr, …) here: build the suite with its makefile first", dir.display());
@@ -26,7 +26,7 @@ impl Gapbs {
         Ok(Self { dir: dir.to_owned(), threads })
     }
 
-    /// Runs a kernel on a graph file; the median seconds of its trials.
+    /// Runs a kernel on a graph file. Returns the median seconds of its trials.
     pub fn kernel(&self, program: &str, graph: &Path, arguments: &[String]) -> Result<f64> {
         let output = self.run(program, graph, arguments)?;
         let trials = figures(&output, "Trial Time:");
@@ -36,7 +36,7 @@ impl Gapbs {
         Ok(median(&trials))
     }
 
-    /// Reads a text file and builds the graph in memory; seconds of both together.
+    /// Reads a text file and builds the graph in memory. Returns the seconds of both together.
     pub fn read_and_build(&self, graph: &Path, symmetrize: bool) -> Result<f64> {
         let mut arguments = vec!["-n1".to_owned(), "-r0".to_owned()];
         if symmetrize {

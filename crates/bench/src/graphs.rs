@@ -1,35 +1,35 @@
-//! The graph of a benchmark, in every form that a side may want.
+//! The graph of a benchmark, in the form that each side needs.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use anden_base::VertexId;
+use anden_base::progress::Silent;
+use anden_engine::{Engine, GraphOptions, KeyScheme, LoadOptions, SnapshotView};
+use anden_formats::{InputPath, generated, read_gapbs, write_edge_list, write_file};
+use anden_graph::generate::{Generator, RmatParams};
+use anden_graph::{Csr, Graph, WeightType};
 use anyhow::{Result, bail};
-use base::VertexId;
-use base::progress::Silent;
-use engine::{Database, GraphOptions, KeyScheme, LoadOptions, View};
-use graph::formats::{InputPath, write_edge_list, write_file};
-use graph::generate::{Generator, RmatParams};
-use graph::{Csr, Graph, WeightType};
 
 use crate::setting::Setting;
 
-/// Where the graph comes from.
+/// The source of the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// R-MAT with the Graph500 parameters, undirected.
     Rmat {
         /// The binary logarithm of the number of vertices.
         scale: u32,
-        /// Generated edges a vertex.
+        /// The number of generated edges a vertex.
         degree: u32,
     },
-    /// A serialized graph of GAP; a weighted one (`.wsg`) may stand beside it.
+    /// A serialized graph of GAP. A weighted one (`.wsg`) may stand beside it.
     Serialized(PathBuf),
 }
 
 impl Origin {
-    /// The scale of the graph that benchmarks of generated edges take: of a serialized one, 20.
+    /// The scale for benchmarks that generate edges; 20 for a serialized graph.
     pub fn scale(&self) -> u32 {
         match self {
             Self::Rmat { scale, .. } => *scale,
@@ -37,7 +37,7 @@ impl Origin {
         }
     }
 
-    /// The edges a vertex of such a graph: of a serialized one, 10.
+    /// The edges a vertex for benchmarks that generate edges; 10 for a serialized graph.
     pub fn degree(&self) -> u32 {
         match self {
             Self::Rmat { degree, .. } => *degree,
@@ -68,7 +68,7 @@ impl std::fmt::Display for Origin {
     }
 }
 
-/// The graph of a benchmark. Files are made in the scratch directory when they are first wanted.
+/// The graph of a benchmark. Its files are made in the scratch directory at first use.
 #[derive(Debug)]
 pub struct Graphs<'a> {
     setting: &'a Setting,
@@ -79,7 +79,7 @@ pub struct Graphs<'a> {
 pub struct Forms {
     serialized: PathBuf,
     csr: Csr,
-    view: View,
+    view: SnapshotView,
 }
 
 impl Forms {
@@ -88,18 +88,18 @@ impl Forms {
         &self.serialized
     }
 
-    /// The plain CSR, mapped from a file, with the page size that the database has.
+    /// The plain CSR, mapped from a file with the page size of the database's files.
     pub fn csr(&self) -> &Csr {
         &self.csr
     }
 
-    /// The one snapshot of the database.
-    pub fn view(&self) -> &View {
+    /// The only snapshot of the database.
+    pub fn view(&self) -> &SnapshotView {
         &self.view
     }
 }
 
-/// Copies a database that nobody writes, to the disk.
+/// Copies a database that no process writes, and syncs the copy.
 pub fn copy_database(from: &Path, to: &Path) -> Result<()> {
     if to.exists() {
         std::fs::remove_dir_all(to)?;
@@ -108,14 +108,14 @@ pub fn copy_database(from: &Path, to: &Path) -> Result<()> {
     for entry in std::fs::read_dir(from)? {
         let name = entry?.file_name();
         std::fs::copy(from.join(&name), to.join(&name))?;
-        // What is still to be written would be written while the time runs.
+        // Unsynced pages would be written while a measurement runs.
         std::fs::File::open(to.join(&name))?.sync_all()?;
     }
     Ok(())
 }
 
 impl<'a> Graphs<'a> {
-    /// The graph of the setting; nothing is made yet.
+    /// The graph of the setting. Makes no file yet.
     pub fn new(setting: &'a Setting) -> Self {
         Self { setting }
     }
@@ -129,7 +129,7 @@ impl<'a> Graphs<'a> {
         self.forms(serialized, "plain", None)
     }
 
-    /// The database of the graph without weights, not open.
+    /// The path of the database without weights.
     pub fn database(&self) -> Result<PathBuf> {
         let directory = self.setting.scratch.join("plain.anden");
         if !directory.exists() {
@@ -138,7 +138,7 @@ impl<'a> Graphs<'a> {
         Ok(directory)
     }
 
-    /// The graph with weights from 1 to 255, as GAP has them.
+    /// The graph with weights from 1 to 255, as in GAP.
     pub fn weighted(&self) -> Result<Forms> {
         let serialized = match &self.setting.origin {
             Origin::Serialized(path) => {
@@ -153,7 +153,7 @@ impl<'a> Graphs<'a> {
         self.forms(serialized, "weighted", Some(WeightType::U32))
     }
 
-    /// The database of the graph with weights, not open.
+    /// The path of the database with weights.
     pub fn weighted_database(&self) -> Result<PathBuf> {
         let directory = self.setting.scratch.join("weighted.anden");
         if !directory.exists() {
@@ -162,18 +162,18 @@ impl<'a> Graphs<'a> {
         Ok(directory)
     }
 
-    /// The graph as text, one line an edge, undirected edges once.
+    /// The graph as text with one line an edge. Undirected edges appear once.
     pub fn text(&self) -> Result<PathBuf> {
         let path = self.setting.scratch.join("graph.el");
         if !path.exists() {
             match &self.setting.origin {
                 Origin::Rmat { .. } => {
                     let generator = self.generator(None)?;
-                    write_file(&path, |output| generator.write_edge_list(&self.setting.pool, output))?;
+                    write_file(&path, |output| generated::write_edge_list(&generator, &self.setting.pool, output))?;
                 }
                 Origin::Serialized(serialized) => {
-                    let csr = Csr::read_gapbs(serialized, &self.setting.pool)?;
-                    let key = |vertex: VertexId, text: &mut Vec<u8>| -> graph::Result<()> {
+                    let csr = read_gapbs(serialized, &self.setting.pool)?;
+                    let key = |vertex: VertexId, text: &mut Vec<u8>| -> anden_formats::Result<()> {
                         text.extend_from_slice(vertex.to_string().as_bytes());
                         Ok(())
                     };
@@ -197,7 +197,7 @@ impl<'a> Graphs<'a> {
         let path = self.setting.scratch.join(name);
         if !path.exists() {
             let generator = self.generator(weights)?;
-            write_file(&path, |output| generator.write_gapbs(&self.setting.pool, &Silent, output))?;
+            write_file(&path, |output| generated::write_gapbs(&generator, &self.setting.pool, &Silent, output))?;
         }
         Ok(path)
     }
@@ -206,22 +206,22 @@ impl<'a> Graphs<'a> {
         let Setting { pool, scratch, .. } = self.setting;
         let csr_file = scratch.join(format!("{name}.csr"));
         if !csr_file.exists() {
-            Csr::read_gapbs(&serialized, pool)?.save(&csr_file)?;
+            read_gapbs(&serialized, pool)?.save(&csr_file)?;
         }
         let directory = scratch.join(format!("{name}.anden"));
         let database = if directory.exists() {
-            Database::open_read_only(&directory)?
+            Engine::open_read_only(&directory)?
         } else {
             let inputs = [InputPath::File(serialized.clone())];
             let csr = Csr::map(&csr_file)?;
             let graph = GraphOptions {
-                direction: csr.direction(),
+                graph_kind: csr.graph_kind(),
                 keys: KeyScheme::Dense,
                 weight_type: weights,
                 ..GraphOptions::default()
             };
             let options = LoadOptions { graph, ..LoadOptions::default() };
-            Database::load(&directory, &inputs, &options, pool, &Silent)?.0
+            Engine::load(&directory, &inputs, &options, pool, &Silent)?.0
         };
         let csr = Csr::map(&csr_file)?;
         Ok(Forms { serialized, csr, view: database.view()? })

@@ -1,19 +1,19 @@
-//! Timing two sides in turn, and what the times say.
+//! Alternating measurements of two sides, and their statistics.
 //!
-//! Machines drift, so the two sides alternate and the verdict is the median of the ratios of
-//! neighbours in time. Its interval needs no assumption about the noise: by the binomial
-//! distribution, the median lies between the k-th smallest and the k-th largest ratio.
+//! Machines drift, so the two sides alternate, and the result is the median of the ratios of consecutive runs. Its
+//! interval needs no assumption about the noise: by the binomial distribution, the median lies between the k-th
+//! smallest and the k-th largest ratio.
 
 use std::time::Instant;
 
-/// Seconds that `body` took.
+/// Runs `body`. Returns its seconds and its result.
 pub fn seconds<R>(body: impl FnOnce() -> R) -> (f64, R) {
     let start = Instant::now();
     let result = body();
     (start.elapsed().as_secs_f64(), result)
 }
 
-/// The median; of an even number, the mean of the middle two. 0 of nothing.
+/// The median; the mean of the middle two if their number is even, 0 without values.
 pub fn median(values: &[f64]) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
@@ -25,13 +25,13 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The geometric mean of ratios. 1 of nothing.
+/// The geometric mean; 1 without ratios.
 pub fn geometric_mean(ratios: &[f64]) -> f64 {
     let sum: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
     (sum / ratios.len().max(1) as f64).exp()
 }
 
-/// The measurements of two sides, pair by pair.
+/// Pairs of measurements of two sides.
 #[derive(Clone, Debug, Default)]
 pub struct Pairs {
     ours: Vec<f64>,
@@ -39,8 +39,8 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Runs each side once unmeasured, then `num_pairs` times in turn, beginning with the other side
-    /// in every second pair. A side gets the number of its pair and returns its seconds.
+    /// Runs each side once as a warm-up, then `num_pairs` times in turn. The other side begins in every second pair.
+    /// Each closure gets the number of its pair and returns its seconds.
     pub fn alternate<E>(
         num_pairs: usize,
         mut ours: impl FnMut(usize) -> Result<f64, E>,
@@ -68,14 +68,13 @@ impl Pairs {
         self.other.push(other);
     }
 
-    /// The same pairs with less time on our side: `parts[i]` is taken off pair `i`.
+    /// The pairs with `parts[i]` subtracted from our time of pair `i`.
     pub fn less(&self, parts: &[f64]) -> Self {
         let ours = self.ours.iter().zip(parts).map(|(time, part)| time - part).collect();
         Self { ours, other: self.other.clone() }
     }
 
-    /// The other sides of these pairs and of as many others that ran beside them, as the two sides of one: these as
-    /// ours.
+    /// A pair of the two *other* sides: ours are the other side of `self`, the other ones that of `others`.
     pub fn beside(&self, others: &Self) -> Self {
         Self { ours: self.other.clone(), other: others.other.clone() }
     }
@@ -95,8 +94,8 @@ impl Pairs {
         median(&self.other)
     }
 
-    /// The median ratio ours ÷ other, and the ends of its interval of at least 95 % confidence (of
-    /// fewer than six pairs: the smallest and the largest ratio).
+    /// The median ratio ours ÷ other, and the ends of its interval of at least 95 % confidence. With fewer than six
+    /// pairs the ends are the smallest and the largest ratio.
     pub fn ratio(&self) -> (f64, f64, f64) {
         let mut ratios: Vec<f64> = self.ours.iter().zip(&self.other).map(|(a, b)| a / b).collect();
         ratios.sort_by(f64::total_cmp);
@@ -106,8 +105,8 @@ impl Pairs {
     }
 }
 
-/// How many of `n` sorted values to leave out at each end, so that the rest encloses the median
-/// with 95 % confidence.
+/// The number of values to cut at each end of `n` sorted ones, so that the rest encloses the median with 95 %
+/// confidence.
 fn cut_of_interval(n: usize) -> usize {
     let mut probability = 0.5_f64.powi(n as i32);
     let mut below = 0.0;

@@ -1,19 +1,22 @@
 //! `kernels`: every kernel on one snapshot against the plain CSR, and against the GAP suite.
 
+use anden_base::VertexId;
+use anden_base::memory::{heap_peak, reset_heap_peak};
+use anden_formats::read_gapbs;
+use anden_graph::{Direction, Graph, SingleFragment, WeightedEdges};
+use anden_kernels::SourceChoice;
+use anden_kernels::bc::{BcParams, bc};
+use anden_kernels::bfs::{BfsParams, bfs};
+use anden_kernels::cdlp::{CdlpParams, cdlp};
+use anden_kernels::closeness::{ClosenessParams, closeness};
+use anden_kernels::kcore::{KcoreParams, kcore};
+use anden_kernels::lcc::{LccParams, lcc};
+use anden_kernels::pagerank::{Algorithm, PageRankParams, Precision, pagerank};
+use anden_kernels::scc::{SccParams, scc};
+use anden_kernels::sssp::{SsspParams, sssp};
+use anden_kernels::triangles::{TriangleParams, triangles};
+use anden_kernels::wcc::{WccParams, wcc};
 use anyhow::{Result, bail};
-use base::VertexId;
-use base::memory::{heap_peak, reset_heap_peak};
-use graph::{Csr, Graph, InEdges, SingleFragment, WeightedEdges};
-use kernels::bc::{BcParams, BcSources, bc};
-use kernels::bfs::{BfsParams, bfs};
-use kernels::cdlp::{CdlpParams, cdlp};
-use kernels::kcore::{KcoreParams, kcore};
-use kernels::lcc::{LccParams, lcc};
-use kernels::pagerank::{Algorithm, PageRankParams, Precision, pagerank};
-use kernels::scc::{SccParams, scc};
-use kernels::sssp::{SsspParams, sssp};
-use kernels::triangles::{TriangleParams, triangles};
-use kernels::wcc::{WccParams, wcc};
 
 use crate::gapbs::Gapbs;
 use crate::graphs::{Forms, Graphs};
@@ -22,22 +25,25 @@ use crate::machine;
 use crate::report::{Line, Report};
 use crate::setting::Setting;
 
-/// GAP's PageRank runs this often, and so does ours.
+/// The number of PageRank iterations, as in GAP.
 const ITERATIONS: u32 = 10;
 
-/// The width of GAP's buckets for Kronecker graphs with weights of 1 to 255.
+/// The width of GAP's SSSP buckets for Kronecker graphs with weights from 1 to 255.
 const GAP_DELTA: u32 = 2;
 
-/// A kernel, with what the benchmark holds it to.
+/// The number of searches of closeness: as many as a word has bits.
+const CLOSENESS_SOURCES: usize = 64;
+
+/// A measured kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kernel {
-    /// With the 32-bit scores that GAP has.
+    /// PageRank with 32-bit scores, as in GAP.
     PageRank,
-    /// With 64-bit scores, which users get unless they ask for less.
+    /// PageRank with 64-bit scores, the default for users.
     PageRank64,
     Bfs,
     Wcc,
-    /// Of an undirected graph the same as those of [`Wcc`](Self::Wcc).
+    /// Equal to [`Wcc`](Self::Wcc) on an undirected graph.
     Scc,
     Sssp,
     Bc,
@@ -45,9 +51,11 @@ pub(crate) enum Kernel {
     Lcc,
     Cdlp,
     Kcore,
+    /// From [`CLOSENESS_SOURCES`] sources, which one pass searches from together.
+    Closeness,
 }
 
-/// What one run took.
+/// The measurements of one run.
 pub(crate) struct Run {
     pub(crate) seconds: f64,
     preparation_seconds: f64,
@@ -55,7 +63,7 @@ pub(crate) struct Run {
 }
 
 impl Kernel {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::PageRank,
         Self::PageRank64,
         Self::Bfs,
@@ -67,6 +75,7 @@ impl Kernel {
         Self::Lcc,
         Self::Cdlp,
         Self::Kcore,
+        Self::Closeness,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -82,10 +91,11 @@ impl Kernel {
             Self::Lcc => "lcc",
             Self::Cdlp => "cdlp",
             Self::Kcore => "kcore",
+            Self::Closeness => "closeness",
         }
     }
 
-    /// GAP's program for it; `None` where it has none.
+    /// The program of GAP; `None` if it has none.
     fn gap_program(self) -> Option<&'static str> {
         match self {
             Self::PageRank | Self::PageRank64 => Some("pr"),
@@ -94,7 +104,7 @@ impl Kernel {
             Self::Sssp => Some("sssp"),
             Self::Bc => Some("bc"),
             Self::Triangles => Some("tc"),
-            Self::Scc | Self::Lcc | Self::Cdlp | Self::Kcore => None,
+            Self::Scc | Self::Lcc | Self::Cdlp | Self::Kcore | Self::Closeness => None,
         }
     }
 
@@ -107,41 +117,43 @@ impl Kernel {
         }
     }
 
-    /// The most that our time may be of GAP's.
+    /// The target ratio of our time to GAP's.
     fn gap_target(self) -> &'static str {
         match self {
             Self::PageRank | Self::PageRank64 => "≤ 0.25 (scale 22), ≤ 0.5 (scale 20)",
             Self::Bfs | Self::Wcc | Self::Sssp => "≤ 0.9",
             Self::Bc => "≤ 0.6",
             Self::Triangles => "≤ 0.2",
-            Self::Scc | Self::Lcc | Self::Cdlp | Self::Kcore => "",
+            Self::Scc | Self::Lcc | Self::Cdlp | Self::Kcore | Self::Closeness => "",
         }
     }
 
-    /// The bytes that a run must move at least, from memory that each byte crosses once.
+    /// The lower bound of the bytes that a run moves, if each byte crosses the memory bus once.
     fn least_bytes(self, graph: &impl Graph) -> u64 {
         let (vertices, arcs) = (graph.vertex_bound() as u64, graph.num_arcs());
         match self {
-            // Every iteration reads each arc and an offset, and reads and writes a score a vertex.
+            // Each iteration reads each arc and an offset, and reads and writes a score a vertex.
             Self::PageRank => u64::from(ITERATIONS) * (4 * arcs + 20 * vertices),
             Self::PageRank64 => u64::from(ITERATIONS) * (4 * arcs + 32 * vertices),
             Self::Sssp => 8 * arcs + 12 * vertices,
             Self::Bc => 2 * (4 * arcs + 16 * vertices),
-            // Every iteration reads each arc and an offset, and reads and writes a label a vertex.
+            // Each iteration reads each arc and an offset, and reads and writes a label a vertex.
             Self::Cdlp => u64::from(ITERATIONS) * (4 * arcs + 16 * vertices),
-            // Counting needs offsets only, and peeling every list.
+            // Counting degrees needs offsets only; peeling reads every list.
             Self::Kcore => 4 * arcs + 24 * vertices,
+            // Each arc once, and three words of 64 searches a vertex.
+            Self::Closeness => 4 * arcs + 32 * vertices,
             Self::Bfs | Self::Wcc | Self::Scc | Self::Triangles | Self::Lcc => 4 * arcs + 8 * vertices,
         }
     }
 
     pub(crate) fn run<G>(self, setting: &Setting, graph: &G, source: VertexId) -> Result<Run>
     where
-        G: InEdges + WeightedEdges + SingleFragment,
+        G: WeightedEdges + SingleFragment,
     {
-        let ctx = &kernels::Context::new(&setting.pool);
+        let ctx = &anden_kernels::Context::new(&setting.pool);
         let before = reset_heap_peak();
-        let (time, preparation) = seconds(|| -> kernels::Result<f64> {
+        let (time, preparation) = seconds(|| -> anden_kernels::Result<f64> {
             Ok(match self {
                 Self::PageRank | Self::PageRank64 => {
                     let precision = if self == Self::PageRank { Precision::F32 } else { Precision::F64 };
@@ -157,7 +169,7 @@ impl Kernel {
                 Self::Wcc => wcc(ctx, graph, &WccParams::default()).map(|_| 0.0)?,
                 Self::Scc => scc(ctx, graph, &SccParams::default()).map(|_| 0.0)?,
                 Self::Sssp => sssp(ctx, graph, &SsspParams { source, ..SsspParams::default() }).map(|_| 0.0)?,
-                Self::Bc => bc(ctx, graph, &BcParams { sources: BcSources::Given(vec![source]) }).map(|_| 0.0)?,
+                Self::Bc => bc(ctx, graph, &BcParams { sources: SourceChoice::Given(vec![source]) }).map(|_| 0.0)?,
                 Self::Triangles => triangles(ctx, graph, &TriangleParams::default()).map(|_| 0.0)?,
                 Self::Lcc => lcc(ctx, graph, &LccParams::default()).map(|_| 0.0)?,
                 Self::Cdlp => {
@@ -165,6 +177,10 @@ impl Kernel {
                     cdlp(ctx, graph, &params).map(|_| 0.0)?
                 }
                 Self::Kcore => kcore(ctx, graph, &KcoreParams::default()).map(|_| 0.0)?,
+                Self::Closeness => {
+                    let sources = SourceChoice::Sampled { count: CLOSENESS_SOURCES, seed: 1 };
+                    closeness(ctx, graph, &ClosenessParams { sources }).map(|_| 0.0)?
+                }
             })
         });
         Ok(Run { seconds: time, preparation_seconds: preparation?, peak_bytes: heap_peak() - before })
@@ -192,8 +208,8 @@ pub fn run(setting: &Setting, graphs: &Graphs, report: &mut Report) -> Result<()
     Ok(())
 }
 
-/// The view of a snapshot against the plain CSR, both mapped; then the CSR in memory against the
-/// mapped one, which says what the map costs.
+/// Compares the view of a snapshot with the plain CSR, both mapped. Then compares the CSR in memory with the mapped
+/// one, which gives the cost of the mapping.
 fn against_csr(
     setting: &Setting,
     kernel: Kernel,
@@ -222,7 +238,7 @@ fn against_csr(
         "≤ 40, and what it may keep",
     ));
 
-    let heap = Csr::read_gapbs(forms.serialized(), &setting.pool)?;
+    let heap = read_gapbs(forms.serialized(), &setting.pool)?;
     let pairs = Pairs::alternate(
         setting.num_pairs.div_ceil(3),
         |pair| anyhow::Ok(kernel.run(setting, &heap, source(pair))?.seconds),
@@ -252,7 +268,7 @@ fn against_gapbs(
         |pair| gapbs.kernel(program, forms.serialized(), &kernel.gap_arguments(source(pair))),
     )?;
     if matches!(kernel, Kernel::PageRank | Kernel::PageRank64) {
-        // The first entry belongs to the run that is not measured.
+        // The first entry is the warm-up run.
         let iterations = pairs.less(&preparations[1..]);
         report.line(Line::compared(
             format!("{} iterations", kernel.name()),
@@ -267,11 +283,12 @@ fn against_gapbs(
     Ok(())
 }
 
-/// Sources with edges, spread over the ids.
+/// Source vertices with edges, spread over the ids.
 pub(crate) fn sources(graph: &impl Graph) -> Vec<VertexId> {
     const NUM_SOURCES: usize = 8;
     let bound = graph.vertex_bound();
     let start = |i: usize| (bound as u64 * (2 * i as u64 + 1) / (2 * NUM_SOURCES as u64)) as usize;
-    let with_edges = |from: usize| (from..bound).chain(0..from).find(|&v| graph.out_degree(v as VertexId) > 0);
+    let with_edges =
+        |from: usize| (from..bound).chain(0..from).find(|&v| graph.degree(Direction::Out, v as VertexId) > 0);
     (0..NUM_SOURCES).filter_map(|i| with_edges(start(i))).map(|v| v as VertexId).collect()
 }

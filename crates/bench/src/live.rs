@@ -1,18 +1,16 @@
-//! `live`: kernels on a graph that changes, against the plain CSR of the same graph.
+//! `live`: kernels on a changed graph, against the plain CSR of that graph.
 //!
-//! Twice: over a snapshot of which a hundredth changed, half of it edges that came and half edges that went, and
-//! wholly in memory, without anything below. Then, how long commits wait when a snapshot is made of what changed.
-
-mod freeze;
+//! The kernels run twice: over a snapshot with a hundredth of the edges changed, half inserted and half deleted, and
+//! with the whole graph in the memtable.
 
 use std::ops::ControlFlow;
 
+use anden_base::VertexId;
+use anden_base::progress::Silent;
+use anden_engine::{Engine, GraphOptions, KeyScheme, LoadOptions, MergeScope, Missing, Update};
+use anden_formats::InputPath;
+use anden_graph::{Csr, Direction, Graph, GraphKind, SingleFragment, WeightType, WeightedEdges};
 use anyhow::{Result, bail};
-use base::VertexId;
-use base::progress::Silent;
-use engine::{Database, GraphOptions, KeyScheme, LoadOptions, MergeScope, Missing, Update};
-use graph::formats::InputPath;
-use graph::{Csr, Direction, Graph, SingleFragment, WeightType, WeightedEdges};
 
 use crate::graphs::{Forms, Graphs};
 use crate::kernels::Kernel;
@@ -22,18 +20,18 @@ use crate::snapshots::kernel_line;
 
 const KERNELS: [Kernel; 6] = [Kernel::PageRank, Kernel::Bfs, Kernel::Wcc, Kernel::Sssp, Kernel::Bc, Kernel::Triangles];
 
-/// One in so many edges came, and as many went.
+/// One in this many edges is inserted, and an equal number is deleted.
 const CHANGED: u64 = 200;
 
-/// Updates that are applied at once.
+/// The number of updates in one batch.
 const BATCH: usize = 1_000_000;
 
-/// Runs the benchmark; a quick one freezes less.
-pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut Report) -> Result<()> {
+/// Runs the benchmark.
+pub fn run(setting: &Setting, graphs: &Graphs<'_>, report: &mut Report) -> Result<()> {
     let is_wanted = |name: &str| setting.kernel.as_deref().is_none_or(|wanted| wanted == name);
     let kernels: Vec<Kernel> = KERNELS.into_iter().filter(|kernel| is_wanted(kernel.name())).collect();
-    if kernels.is_empty() && !is_wanted(freeze::NAME) {
-        bail!("--kernel: one of {}, {} expected", KERNELS.map(Kernel::name).join(", "), freeze::NAME);
+    if kernels.is_empty() {
+        bail!("--kernel: one of {} expected", KERNELS.map(Kernel::name).join(", "));
     }
     let (weighted, plain): (Vec<_>, Vec<_>) = kernels.into_iter().partition(|&kernel| kernel == Kernel::Sssp);
     for (kernels, has_weights) in [(plain, false), (weighted, true)] {
@@ -42,9 +40,6 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
             lines(setting, &forms, has_weights, &kernels, report)?;
         }
     }
-    if is_wanted(freeze::NAME) {
-        freeze::lines(setting, is_quick, report)?;
-    }
     Ok(())
 }
 
@@ -52,15 +47,15 @@ fn lines(setting: &Setting, forms: &Forms, has_weights: bool, kernels: &[Kernel]
     let csr = forms.csr();
     let weight_type = has_weights.then_some(WeightType::U32);
     let graph =
-        GraphOptions { direction: csr.direction(), keys: KeyScheme::Dense, weight_type, ..GraphOptions::default() };
+        GraphOptions { graph_kind: csr.graph_kind(), keys: KeyScheme::Dense, weight_type, ..GraphOptions::default() };
     let path = setting.scratch.join("live.anden");
-    let apply = |database: &Database, updates: &[Update]| -> Result<()> {
+    let apply = |database: &Engine, updates: &[Update]| -> Result<()> {
         for batch in updates.chunks(BATCH) {
             database.apply(batch, Missing::Lenient, &setting.pool)?;
         }
         Ok(())
     };
-    let measure = |database: &Database, name: &str, target: &str, report: &mut Report| -> Result<()> {
+    let measure = |database: &Engine, name: &str, target: &str, report: &mut Report| -> Result<()> {
         for &kernel in kernels {
             let name = format!("{name}: {}", kernel.name());
             kernel_line(setting, kernel, (&database.view()?, csr), (&name, target), report)?;
@@ -70,10 +65,11 @@ fn lines(setting: &Setting, forms: &Forms, has_weights: bool, kernels: &[Kernel]
 
     let options = LoadOptions { graph, ..LoadOptions::default() };
     let inputs = [InputPath::File(forms.serialized().to_owned())];
-    let (database, _) = Database::load(&path, &inputs, &options, &setting.pool, &Silent)?;
+    let (database, _) = Engine::load(&path, &inputs, &options, &setting.pool, &Silent)?;
     database.set_checkpoint_bytes(None);
     let (there, elsewhere) = parted(csr, has_weights);
-    // What is there goes from the snapshot, and comes back live; what is elsewhere is in it, and goes.
+    // Edges of the graph are missing from the snapshot and inserted in the memtable. Other edges are in the snapshot
+    // and deleted in the memtable.
     apply(&database, &there.iter().map(Edge::removal).collect::<Vec<_>>())?;
     apply(&database, &elsewhere.iter().map(Edge::addition).collect::<Vec<_>>())?;
     database.checkpoint(None)?;
@@ -84,8 +80,8 @@ fn lines(setting: &Setting, forms: &Forms, has_weights: bool, kernels: &[Kernel]
     drop(database);
     std::fs::remove_dir_all(&path)?;
 
-    let database = Database::create(&path, graph)?;
-    // Else what is measured would be a snapshot soon.
+    let database = Engine::create(&path, graph)?;
+    // An automatic checkpoint would empty the memtable under test.
     database.set_checkpoint_bytes(None);
     apply(&database, &edges(csr, has_weights, |_| true).iter().map(Edge::addition).collect::<Vec<_>>())?;
     if let Some(last) = csr.vertex_bound().checked_sub(1) {
@@ -97,7 +93,7 @@ fn lines(setting: &Setting, forms: &Forms, has_weights: bool, kernels: &[Kernel]
     Ok(())
 }
 
-/// An edge, with a weight where the graph has weights.
+/// An edge, with a weight if the graph has weights.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     source: VertexId,
@@ -119,9 +115,9 @@ impl Edge {
     }
 }
 
-/// The edges of a graph that `is_wanted` picks by number; of an undirected graph, each once.
+/// The edges whose number `is_wanted` accepts. An undirected edge appears once.
 fn edges(csr: &Csr, has_weights: bool, is_wanted: impl Fn(u64) -> bool) -> Vec<Edge> {
-    let is_undirected = csr.direction() == Direction::Undirected;
+    let is_undirected = csr.graph_kind() == GraphKind::Undirected;
     let (mut edges, mut number) = (Vec::new(), 0);
     let mut see = |source: VertexId, target: VertexId, weight: Option<u32>| {
         if is_undirected && source > target {
@@ -134,11 +130,11 @@ fn edges(csr: &Csr, has_weights: bool, is_wanted: impl Fn(u64) -> bool) -> Vec<E
     };
     for source in 0..csr.vertex_bound() as VertexId {
         let _ = match has_weights {
-            true => csr.for_each_weighted_out_fragment::<u32>(source, |targets, weights| {
+            true => csr.for_each_weighted_fragment::<u32>(Direction::Out, source, |targets, weights| {
                 targets.iter().zip(weights).for_each(|(&target, &weight)| see(source, target, Some(weight)));
                 ControlFlow::Continue(())
             }),
-            false => csr.for_each_out_fragment(source, |targets| {
+            false => csr.for_each_fragment(Direction::Out, source, |targets| {
                 targets.iter().for_each(|&target| see(source, target, None));
                 ControlFlow::Continue(())
             }),
@@ -147,13 +143,14 @@ fn edges(csr: &Csr, has_weights: bool, is_wanted: impl Fn(u64) -> bool) -> Vec<E
     edges
 }
 
-/// One in [`CHANGED`] of the edges, picked at random, and as many that are not there, between ends of edges.
+/// One in [`CHANGED`] edges, picked at random, and about as many missing edges between end points of these.
 fn parted(csr: &Csr, has_weights: bool) -> (Vec<Edge>, Vec<Edge>) {
     let there = edges(csr, has_weights, |number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % CHANGED == 0);
     let crossed =
         there.iter().zip(there.iter().skip(there.len() / 2)).map(|(one, other)| Edge { target: other.target, ..*one });
-    let is_elsewhere =
-        |edge: &Edge| csr.out_list(edge.source).is_some_and(|list| list.binary_search(&edge.target).is_err());
+    let is_elsewhere = |edge: &Edge| {
+        csr.list(Direction::Out, edge.source).is_some_and(|list| list.binary_search(&edge.target).is_err())
+    };
     let elsewhere = crossed.filter(is_elsewhere).collect();
     (there, elsewhere)
 }

@@ -1,13 +1,13 @@
-//! `load`: from a file to a durable database, against the GAP suite's reader and the disk.
+//! `load`: from a file to a durable database, against GAP's reader and the disk.
 
 use std::path::Path;
 
+use anden_base::memory::{reset_resident_peak, resident_peak};
+use anden_base::progress::Silent;
+use anden_engine::{Engine, GraphOptions, KeyScheme, LoadOptions};
+use anden_formats::InputPath;
+use anden_graph::GraphKind;
 use anyhow::Result;
-use base::memory::{reset_resident_peak, resident_peak};
-use base::progress::Silent;
-use engine::{Database, GraphOptions, KeyScheme, LoadOptions};
-use graph::Direction;
-use graph::formats::InputPath;
 
 use crate::gapbs::Gapbs;
 use crate::graphs::Graphs;
@@ -16,7 +16,7 @@ use crate::machine;
 use crate::report::{Line, Report};
 use crate::setting::Setting;
 
-/// What one load took.
+/// The measurements of one load.
 struct Load {
     seconds: f64,
     bytes: u64,
@@ -28,34 +28,34 @@ struct Load {
 /// Runs the benchmark.
 pub fn run(setting: &Setting, graphs: &Graphs<'_>, report: &mut Report) -> Result<()> {
     let text = graphs.text()?;
-    // First, while the process holds nothing that larger loads leave behind.
+    // These lines come first: memory that larger loads leave in the process would count against the limit.
     external_lines(setting, &text, report)?;
     for (name, keys, target) in [
         ("text, dense ids", KeyScheme::Dense, "speed ≥ 4: ratio ≤ 0.25"),
         ("text, integer keys", KeyScheme::Integer, "speed ≥ 2.5: ratio ≤ 0.4"),
     ] {
-        for direction in [Direction::Undirected, Direction::Directed] {
-            text_line(setting, &text, name, keys, direction, target, report)?;
+        for graph_kind in [GraphKind::Undirected, GraphKind::Directed] {
+            text_line(setting, &text, name, keys, graph_kind, target, report)?;
         }
     }
     serialized_lines(setting, graphs, report)
 }
 
-/// Text to a durable database, against GAP's reader and builder, which stay in memory.
+/// Loads text into a durable database, against GAP's reader and builder, which stay in memory.
 fn text_line(
     setting: &Setting,
     text: &Path,
     name: &str,
     keys: KeyScheme,
-    direction: Direction,
+    graph_kind: GraphKind,
     target: &str,
     report: &mut Report,
 ) -> Result<()> {
-    let undirected = direction == Direction::Undirected;
+    let undirected = graph_kind == GraphKind::Undirected;
     let name = format!("{name}, {}", if undirected { "undirected" } else { "directed" });
     let mut last = None;
     let mut ours = |_: usize| {
-        let load = load(setting, text, keys, direction, None)?;
+        let load = load(setting, text, keys, graph_kind, None)?;
         let time = load.seconds;
         last = Some(load);
         anyhow::Ok(time)
@@ -75,7 +75,7 @@ fn text_line(
     }
     if let Some(load) = last {
         let (limit, dictionary) = if keys == KeyScheme::Dense { (4.25, 0.0) } else { (4.6, load.arcs_bytes) };
-        // With a dictionary, all files count.
+        // With a dictionary, the size counts all files.
         let bytes_per_edge = if dictionary > 0.0 { dictionary } else { load.bytes_per_edge };
         report.line(Line::figure(format!("{name}: size"), "B/arc", bytes_per_edge, format!("≤ {limit}")));
         report.line(Line::figure(format!("{name}: peak"), "MB", load.peak_bytes as f64 / 1e6, "resident"));
@@ -83,15 +83,15 @@ fn text_line(
     Ok(())
 }
 
-/// A serialized graph is sorted already: it should load as fast as the disk takes the bytes.
+/// Loads a serialized graph. It is sorted already, so the bound is the speed of the disk.
 fn serialized_lines(setting: &Setting, graphs: &Graphs<'_>, report: &mut Report) -> Result<()> {
     let forms = graphs.plain()?;
-    let direction = graph::Graph::direction(forms.csr());
-    let mut bytes = load(setting, forms.serialized(), KeyScheme::Dense, direction, None)?.bytes;
+    let graph_kind = anden_graph::Graph::graph_kind(forms.csr());
+    let mut bytes = load(setting, forms.serialized(), KeyScheme::Dense, graph_kind, None)?.bytes;
     let pairs = Pairs::alternate(
         setting.num_gap_pairs,
         |_| {
-            let load = load(setting, forms.serialized(), KeyScheme::Dense, direction, None)?;
+            let load = load(setting, forms.serialized(), KeyScheme::Dense, graph_kind, None)?;
             bytes = load.bytes;
             anyhow::Ok(load.seconds)
         },
@@ -102,18 +102,18 @@ fn serialized_lines(setting: &Setting, graphs: &Graphs<'_>, report: &mut Report)
     Ok(())
 }
 
-/// An input several times larger than the memory that may be used.
+/// Loads an input four times larger than the memory budget.
 fn external_lines(setting: &Setting, text: &Path, report: &mut Report) -> Result<()> {
     let memory = std::fs::metadata(text)?.len() / 4;
     for (name, keys) in [("dense ids", KeyScheme::Dense), ("integer keys", KeyScheme::Integer)] {
-        match load(setting, text, keys, Direction::Undirected, Some(memory)) {
+        match load(setting, text, keys, GraphKind::Undirected, Some(memory)) {
             Ok(load) => {
                 let peak = load.peak_bytes as f64 / 1e6;
                 let bound = format!("≤ {:.1}: a quarter of the text", memory as f64 / 1e6);
                 report.line(Line::figure(format!("in a quarter of the memory, {name}: peak"), "MB", peak, bound));
                 report.line(Line::figure(format!("in a quarter of the memory, {name}"), "s", load.seconds, ""));
             }
-            // Vertices must fit in memory; a tiny graph's quarter does not hold even the program.
+            // The vertices must fit in memory. A quarter of a tiny graph does not even hold the program.
             Err(error) => {
                 report.line(Line::not_run(format!("in a quarter of the memory, {name}"), "s", error.to_string()));
             }
@@ -122,19 +122,19 @@ fn external_lines(setting: &Setting, text: &Path, report: &mut Report) -> Result
     Ok(())
 }
 
-fn load(setting: &Setting, input: &Path, keys: KeyScheme, direction: Direction, memory: Option<u64>) -> Result<Load> {
+fn load(setting: &Setting, input: &Path, keys: KeyScheme, graph_kind: GraphKind, memory: Option<u64>) -> Result<Load> {
     let path = setting.scratch.join("loaded.anden");
-    let graph = GraphOptions { direction, keys, ..GraphOptions::default() };
+    let graph = GraphOptions { graph_kind, keys, ..GraphOptions::default() };
     let options = LoadOptions { graph, memory, ..LoadOptions::default() };
     let inputs = [InputPath::File(input.to_owned())];
     reset_resident_peak();
-    let (time, loaded) = seconds(|| Database::load(&path, &inputs, &options, &setting.pool, &Silent));
+    let (time, loaded) = seconds(|| Engine::load(&path, &inputs, &options, &setting.pool, &Silent));
     let (database, _) = loaded?;
     let peak_bytes = resident_peak();
     let stats = database.stats();
-    let num_arcs = graph::Graph::num_arcs(&database.view()?);
-    let num_sides = if direction == Direction::Undirected { 1.0 } else { 2.0 };
-    let arcs_bytes = stats.bytes as f64 / (num_arcs as f64 * num_sides);
+    let num_arcs = anden_graph::Graph::num_arcs(&database.view()?);
+    let num_directions = if graph_kind == GraphKind::Undirected { 1.0 } else { 2.0 };
+    let arcs_bytes = stats.bytes as f64 / (num_arcs as f64 * num_directions);
     drop(database);
     std::fs::remove_dir_all(&path)?;
     Ok(Load { seconds: time, bytes: stats.bytes, bytes_per_edge: stats.bytes_per_edge, peak_bytes, arcs_bytes })

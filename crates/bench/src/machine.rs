@@ -1,18 +1,18 @@
-//! What the machine can do at best, measured beside the benchmarks.
+//! The limits of the machine, measured beside the benchmarks.
 
 use std::path::Path;
 use std::time::Instant;
 
+use anden_base::parallel::Pool;
+use anden_base::storage::{DiskStorage, Storage};
 use anyhow::Result;
-use base::parallel::Pool;
-use base::storage::{DiskStorage, Storage};
 
 use crate::harness::median;
 
-/// Bytes a second that all workers together read from memory, one after the other.
+/// The bytes a second that all workers together read sequentially from memory.
 pub fn read_bandwidth(pool: &Pool) -> f64 {
     const NUM_WORDS: usize = 1 << 27;
-    let mut words = base::memory::zeroed_huge::<u64>(NUM_WORDS);
+    let mut words = anden_base::memory::zeroed_huge::<u64>(NUM_WORDS);
     pool.for_each_part_mut(&mut words, 1 << 20, |start, part| part.fill(start as u64));
     let rates: Vec<f64> = (0..5)
         .map(|_| {
@@ -26,7 +26,7 @@ pub fn read_bandwidth(pool: &Pool) -> f64 {
     median(&rates)
 }
 
-/// Seconds to write `num_bytes` to a new file in `dir` and sync it: the floor under every load.
+/// The seconds to write `num_bytes` to a new file in `dir` and sync it: the lower bound of every load.
 pub fn write_and_sync_seconds(dir: &Path, num_bytes: u64) -> Result<f64> {
     const PIECE: usize = 8 << 20;
     let path = dir.join("disk-probe");

@@ -1,8 +1,7 @@
 //! `anden-bench`: side-by-side benchmarks.
 //!
-//! Every claim about speed that the documents make is a line that one of these prints. The plain
-//! CSR and the GAP suite's own programs are the other sides; GAP is left out where `--gapbs` does
-//! not say where its programs are.
+//! These benchmarks print every line about speed that the documents claim. The other sides are the plain CSR and the
+//! programs of the GAP suite. Without `--gapbs`, the comparisons with GAP are left out.
 
 #![forbid(unsafe_code)]
 
@@ -27,8 +26,8 @@ mod updates;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anden_base::parallel::Pool;
 use anyhow::Result;
-use base::parallel::Pool;
 use clap::{Args, Parser, Subcommand};
 
 use gapbs::Gapbs;
@@ -36,9 +35,9 @@ use graphs::{Graphs, Origin};
 use report::Report;
 use setting::Setting;
 
-/// So that the peak memory of a kernel can be reported.
+/// Counts the heap, so that reports can give the peak memory of a kernel.
 #[global_allocator]
-static ALLOCATOR: base::memory::CountingAllocator = base::memory::CountingAllocator;
+static ALLOCATOR: anden_base::memory::CountingAllocator = anden_base::memory::CountingAllocator;
 
 /// Side-by-side benchmarks of the Anden graph engine.
 #[derive(Debug, Parser)]
@@ -50,41 +49,41 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Benchmark {
-    /// From a file to a durable database: seconds, bytes, peak memory.
+    /// Load a file into a durable database: seconds, bytes, peak memory.
     Load(Options),
-    /// Every kernel on one snapshot against the plain CSR, and against GAP's programs.
+    /// Run every kernel on one snapshot, against the plain CSR and GAP's programs.
     Kernels(Options),
-    /// A graph as a series of snapshots: load, size, merge, append, and kernels against the plain CSR.
+    /// Keep a graph as a series of snapshots: load, size, merge, append, and kernels against the plain CSR.
     Snapshots(Options),
-    /// Batches of edges into and out of a live graph, against other containers.
+    /// Insert and remove batches of edges in the memtable, against other containers.
     Updates(Options),
-    /// The homes of a live graph's lists, each threshold and each left out, against the defaults: figures 6, 11 and 12
-    /// and tables 10 and 11 of Terrace.
+    /// Move each threshold between the tiers of the memtable, and leave each tier out, against the defaults: figures 6,
+    /// 11 and 12 and tables 10 and 11 of Terrace.
     Tiers(Options),
-    /// Kernels on a graph that changes, against the plain CSR; commits while a snapshot is made of the changes.
+    /// Run kernels on a changed graph, against the plain CSR.
     Live(Options),
-    /// Short queries, analyses and commits, each alone and beside the others.
+    /// Run short queries, analyses and commits, alone and concurrently.
     Transactions(Options),
-    /// A graph several times larger than memory, which is limited: scans, queries with the advisor and without, growth.
+    /// Limit the memory to a part of the graph: scans, queries with and without the prefetcher, growth.
     Outofcore(Options),
-    /// Filters over properties of edges, kernels on what they leave, and edges as record batches.
+    /// Filter by edge properties, run kernels on filtered views, and read edges as record batches.
     Properties(Options),
-    /// A measurement of `outofcore`, in a process of its own.
+    /// Run one measurement of `outofcore` in this process.
     #[command(hide = true)]
     OutofcoreChild {
-        /// What is measured, as the parent writes it.
+        /// The task, as the parent process encodes it.
         task: String,
     },
-    /// All on a small graph with few repetitions: do they run, and is nothing far off?
+    /// Run all benchmarks on a small graph with few repetitions, as a smoke test.
     Quick(Options),
-    /// What changed between two reports beyond their noise.
+    /// List the changes between two reports that exceed their noise.
     Compare {
-        /// A report from before, as printed with --json.
+        /// The older report, as printed with --json.
         before: PathBuf,
-        /// A report from after.
+        /// The newer report.
         after: PathBuf,
     },
-    /// Reports as the Markdown of docs/benchmarks.md.
+    /// Print reports as the Markdown of docs/benchmarks.md.
     Tables {
         /// Reports, as printed with --json.
         #[arg(required = true)]
@@ -97,54 +96,54 @@ struct Options {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
-    /// The graph to generate, as rmat:SCALE:DEGREE [default: rmat:22:16; quick: rmat:16:16].
+    /// Generate this graph, as rmat:SCALE:DEGREE [default: rmat:22:16; quick: rmat:16:16].
     #[arg(long, value_name = "GRAPH", conflicts_with = "sg")]
     graph: Option<Origin>,
-    /// A serialized graph of GAP (.sg), with the weighted one (.wsg) beside it.
+    /// A serialized graph of GAP (.sg). The weighted graph (.wsg) stands beside it.
     #[arg(long, value_name = "FILE")]
     sg: Option<PathBuf>,
-    /// The directory with GAP's programs, built.
+    /// The directory with the built programs of GAP.
     #[arg(long, value_name = "DIR")]
     gapbs: Option<PathBuf>,
-    /// Threads of both sides [default: all].
+    /// Number of threads of both sides [default: all].
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     threads: usize,
-    /// Pairs of runs in comparisons with the plain CSR [default: 15; quick: 3].
+    /// Number of pairs of runs in comparisons with the plain CSR [default: 15; quick: 3].
     #[arg(long)]
     pairs: Option<usize>,
-    /// Pairs of runs in comparisons with GAP, and repetitions of loads [default: 5; quick: 1].
+    /// Number of pairs of runs in comparisons with GAP, and of repeated loads [default: 5; quick: 1].
     #[arg(long)]
     gap_pairs: Option<usize>,
-    /// Only this kernel, by the name in the report (kernels, snapshots, live), this side (updates, tiers), or this part
-    /// (transactions, outofcore; live: `freeze`).
+    /// Measure only this kernel, by its name in the report (kernels, snapshots, live), this side (updates, tiers), or
+    /// this part (transactions, outofcore).
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
-    /// Only these parts of `snapshots`.
+    /// Measure only these parts of `snapshots`.
     #[arg(long, value_enum, value_name = "PART")]
     part: Vec<snapshots::Part>,
-    /// A real network of roads with weights, for `transactions` and `updates`.
+    /// A weighted road network, for `transactions` and `updates`.
     #[arg(long, value_name = "FILE")]
     roads: Option<PathBuf>,
-    /// A social graph with weights, for `transactions` and `updates`.
+    /// A weighted social graph, for `transactions` and `updates`.
     #[arg(long, value_name = "FILE")]
     social: Option<PathBuf>,
-    /// Where to write files; what is made there is used again [default: a temporary directory].
+    /// The directory for files, which later runs use again [default: a temporary directory].
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
 }
 
-/// How large and how often, where the options do not say.
+/// Sizes and repetitions that hold if the options give none.
 struct Defaults {
     scale: u32,
     degree: u32,
     num_pairs: usize,
     num_gap_pairs: usize,
-    /// Few snapshots.
+    /// Whether the benchmarks use few snapshots, batches and kernels.
     is_quick: bool,
 }
 
 const FULL: Defaults = Defaults { scale: 22, degree: 16, num_pairs: 15, num_gap_pairs: 5, is_quick: false };
-/// So many edges a vertex that the state of all vertices fits in a ninth of the lists.
+/// This degree makes the lists about nine times as large as the state of all vertices.
 const OUT_OF_CORE: Defaults = Defaults { scale: 20, degree: 64, num_pairs: 7, ..FULL };
 const QUICK: Defaults = Defaults { scale: 16, degree: 16, num_pairs: 3, num_gap_pairs: 1, is_quick: true };
 
@@ -217,7 +216,7 @@ fn measure(options: &Options, defaults: &Defaults, names: &[&'static str]) -> Re
         let mut report = Report::new(name, graph, threads, options.json);
         match name {
             "load" => load::run(&setting, &graphs, &mut report)?,
-            "live" => live::run(&setting, &graphs, defaults.is_quick, &mut report)?,
+            "live" => live::run(&setting, &graphs, &mut report)?,
             "updates" => updates::run(&setting, defaults.is_quick, &mut report)?,
             "transactions" => transactions::run(&setting, defaults.is_quick, &mut report)?,
             "outofcore" => outofcore::run(&setting, &graphs, defaults.is_quick, &mut report)?,

@@ -1,10 +1,10 @@
 //! `outofcore`: a graph several times larger than memory.
 //!
-//! Every measurement is a process of its own in a group that may have a part of the database's bytes in memory, the
-//! files in its cache included, and begins with none of them there. Its first phase is *cold*; the second goes on with
-//! what the first left.
+//! Every measurement runs in a process of its own, in a control group that limits memory to a part of the database,
+//! page cache included. The page cache holds no file of the database at the start. The first phase is *cold*; the
+//! second continues with the cache that the first left.
 //!
-//! The workloads are those of "Buffer Management for LLAMA" and of LLAMA's own evaluation out of core (Macko, Marathe,
+//! The workloads are those of "Buffer Management for LLAMA" and of LLAMA's out-of-core evaluation (Macko, Marathe,
 //! Margo, Seltzer, ICDE 2015): queries with the recency model, and kernels.
 
 mod child;
@@ -24,8 +24,8 @@ mod work;
 
 use std::path::{Path, PathBuf};
 
+use anden_testkit::memory_group::MemoryGroup;
 use anyhow::{Context, Result, bail};
-use testkit::memory_group::MemoryGroup;
 
 use crate::graphs::Graphs;
 use crate::report::{Line, Report};
@@ -36,32 +36,32 @@ use work::Work;
 
 pub use child::run as run_child;
 
-/// What can be measured alone; `lengths`, which takes an hour, only alone.
+/// The parts that `--kernel` selects. `lengths` takes an hour, so it runs only if selected.
 const PARTS: [&str; 9] =
     ["scans", "levels", "queries", "kernels", "resident", "growth", "mechanisms", "spin", "lengths"];
 
-/// The parts of the database that fit in memory: one in so many.
+/// Memory limits: one part in this many of the database fits.
 const SHARES: [u64; 2] = [3, 9];
 
-/// The least memory that a process can do with, besides the state of vertices.
+/// The memory in bytes that a process needs besides the state of vertices.
 const LEAST_BYTES: u64 = 16 << 20;
 
-/// A database, and how much of it fits.
+/// The database under test.
 struct Ground<'a> {
     setting: &'a Setting,
     database: PathBuf,
-    /// The bytes of its files.
+    /// The size of its files in bytes.
     num_bytes: u64,
     is_quick: bool,
 }
 
 impl Ground<'_> {
-    /// A group that may have one in `share` bytes of the database.
+    /// A control group with memory for one part in `share` of the database.
     fn group(&self, share: u64) -> Result<MemoryGroup> {
         limited_to((self.num_bytes / share).max(LEAST_BYTES))
     }
 
-    /// A work of two phases, without a sequence, that may take as long as it does.
+    /// A task with two phases, no query sequence and no time limit.
     fn task(&self, work: Work, side: Side) -> Task {
         Task {
             database: self.database.clone(),
@@ -75,13 +75,13 @@ impl Ground<'_> {
         }
     }
 
-    /// How often is measured what takes long.
+    /// The number of repetitions of a long measurement.
     fn num_runs(&self) -> usize {
         self.setting.num_pairs.div_ceil(3)
     }
 
-    /// Passes on what was measured, or says that the state of the vertices did not fit. In a quick run, that must not
-    /// be.
+    /// Returns the measurement, or reports that the process was killed because the state of the vertices did not fit.
+    /// In a quick run that is an error.
     fn unless_it_fits<T>(&self, name: &str, measured: Result<T>, report: &mut Report) -> Result<Option<T>> {
         match measured {
             Err(error) if !self.is_quick && error.is::<Ended>() => {
@@ -92,7 +92,7 @@ impl Ground<'_> {
         }
     }
 
-    /// The file with the lists that a scan reads.
+    /// The largest file, which holds the lists that a scan reads.
     fn lists(&self) -> Result<PathBuf> {
         let mut largest = (0, None);
         for entry in std::fs::read_dir(&self.database)? {
@@ -106,16 +106,15 @@ impl Ground<'_> {
     }
 }
 
-/// A group for at most `num_bytes`.
+/// A control group with a limit of `num_bytes`.
 fn limited_to(num_bytes: u64) -> Result<MemoryGroup> {
     MemoryGroup::new(num_bytes).context(
-        "a limit of memory needs a group of processes of its own, which only root may make (run this as root: \
-         `sudo anden-bench outofcore`), or who was given one (`systemd-run --user --scope -p Delegate=yes \
-         anden-bench outofcore`)",
+        "cannot limit memory: that takes a control group of its own; run `sudo anden-bench outofcore`, or in a group of \
+         yours `systemd-run --user --scope -p Delegate=yes anden-bench outofcore`",
     )
 }
 
-/// Runs the benchmark; where no memory can be limited it says so, and of quick benchmarks nothing else.
+/// Runs the benchmark. A quick run without the right to limit memory reports that and skips the rest.
 pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut Report) -> Result<()> {
     if let Some(part) = setting.kernel.as_ref().filter(|part| !PARTS.contains(&part.as_str())) {
         bail!("--kernel {part}: one of {} expected", PARTS.join(", "));
@@ -127,7 +126,7 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
             report.line(Line::not_run("outofcore", "", format!("{error:#}")));
             return Ok(());
         }
-        // Only the disk is measured.
+        // This part measures only the disk, without a limit.
         Err(_) if setting.kernel.as_deref() == Some("mechanisms") => {}
         Err(error) => return Err(error),
     }
@@ -160,7 +159,7 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
             resident::idle(&ground, report)?;
         }
     }
-    // Several graphs are made for it.
+    // This part generates several graphs.
     if !is_quick && is_wanted("growth") {
         growth::lines(&ground, report)?;
     }
@@ -176,7 +175,7 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
     Ok(())
 }
 
-/// The bytes of the files of a directory.
+/// The total size of the files in a directory, in bytes.
 fn bytes_of(directory: &Path) -> Result<u64> {
     std::fs::read_dir(directory)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
 }

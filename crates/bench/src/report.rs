@@ -1,4 +1,4 @@
-//! What a benchmark prints: a line for each comparison, for people and for programs.
+//! The output of a benchmark: one line for each comparison, as text or as JSON.
 
 use std::process::Command;
 
@@ -6,28 +6,28 @@ use serde_json::{Value, json};
 
 use crate::harness::Pairs;
 
-/// In place of the time of a side that did not run.
+/// Printed instead of the time of a side that did not run.
 pub const NOT_RUN: &str = "not run";
 
-/// One comparison, or one figure of ours alone.
+/// A comparison, or a figure of our side alone.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// What is measured.
+    /// The name of the measurement.
     pub name: String,
     /// The unit of both sides.
     pub unit: &'static str,
-    /// Our median; `None` where our side did not run.
+    /// Our median; `None` if our side did not run.
     pub ours: Option<f64>,
-    /// The other side's median, `None` where that side did not run, and its name.
+    /// The median of the other side (`None` if it did not run) and its name.
     pub other: Option<(Option<f64>, String)>,
-    /// The ratio ours ÷ other, and its interval.
+    /// The ratio ours ÷ other and the ends of its interval.
     pub ratio: Option<(f64, f64, f64)>,
-    /// The bytes or operations that bound it, or the target.
+    /// The theoretical bound, or the target.
     pub bound: String,
 }
 
 impl Line {
-    /// A comparison of seconds. Without a pair, neither side ran.
+    /// A comparison of seconds. Empty `pairs` mean that neither side ran.
     pub fn compared(name: impl Into<String>, pairs: &Pairs, other_name: &str, bound: impl Into<String>) -> Self {
         let has_run = !pairs.is_empty();
         Self {
@@ -40,22 +40,22 @@ impl Line {
         }
     }
 
-    /// A figure without another side.
+    /// A figure of our side alone.
     pub fn figure(name: impl Into<String>, unit: &'static str, ours: f64, bound: impl Into<String>) -> Self {
         Self { name: name.into(), unit, ours: Some(ours), other: None, ratio: None, bound: bound.into() }
     }
 
-    /// A figure that was not measured, and why.
+    /// A figure that was not measured, with the reason.
     pub fn not_run(name: impl Into<String>, unit: &'static str, reason: impl Into<String>) -> Self {
         Self { ours: None, ..Self::figure(name, unit, 0.0, reason) }
     }
 
-    /// The other side, as a part of a line.
+    /// The value for [`other`](Self::other).
     pub fn beside(other: f64, name: impl Into<String>) -> Option<(Option<f64>, String)> {
         Some((Some(other), name.into()))
     }
 
-    /// The line for people.
+    /// The line as text.
     fn text(&self) -> String {
         let figure =
             |value: Option<f64>| value.map_or(NOT_RUN.into(), |value| format!("{} {}", number(value), self.unit));
@@ -86,7 +86,7 @@ impl Line {
     }
 }
 
-/// The lines of one benchmark, printed as they come unless the caller wants JSON at the end.
+/// The lines of one benchmark. Text is printed line by line, JSON at the end.
 #[derive(Debug)]
 pub struct Report {
     benchmark: &'static str,
@@ -97,7 +97,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Begins a report; prints its head.
+    /// Begins a report and prints its head.
     pub fn new(benchmark: &'static str, graph: String, threads: usize, json: bool) -> Self {
         let report = Self { benchmark, graph, threads, json, lines: Vec::new() };
         if !json {
@@ -118,7 +118,7 @@ impl Report {
         self.lines.push(line);
     }
 
-    /// Ends the report; prints the JSON object where that is wanted.
+    /// Ends the report. Prints the JSON object if requested.
     pub fn finish(self) {
         if self.json {
             println!(
@@ -136,13 +136,13 @@ impl Report {
     }
 }
 
-/// A target from below, and whether it is missed.
+/// A lower bound, marked if `value` misses it.
 pub fn at_least(target: f64, value: f64) -> String {
     let verdict = if value < target { ", missed" } else { "" };
     format!("≥ {target}{verdict}")
 }
 
-/// The same from above.
+/// An upper bound, marked if `value` misses it.
 pub fn at_most(target: f64, value: f64) -> String {
     let verdict = if value > target { ", missed" } else { "" };
     format!("≤ {target}{verdict}")
@@ -154,7 +154,7 @@ pub fn number(value: f64) -> String {
     format!("{value:.*}", (3 - digits).clamp(0, 9) as usize)
 }
 
-/// The processor's name and count, and the memory.
+/// The name and the number of processors, and the memory.
 fn machine() -> String {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("unknown processor");
@@ -166,7 +166,7 @@ fn machine() -> String {
     format!("{num_processors} × {model}, {} GiB", kib >> 20)
 }
 
-/// The commit that is measured, with a mark where the tree differs from it.
+/// The commit of the sources, marked if the work tree differs from it.
 fn commit() -> String {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).output().ok().filter(|o| o.status.success())?;

@@ -1,8 +1,8 @@
-//! What every benchmark is run with.
+//! The options of all benchmarks.
 
 use std::path::PathBuf;
 
-use base::parallel::Pool;
+use anden_base::parallel::Pool;
 
 use crate::gapbs::Gapbs;
 use crate::graphs::Origin;
@@ -11,23 +11,23 @@ use crate::snapshots::Part;
 /// Threads, repetitions, and the other side.
 #[derive(Debug)]
 pub struct Setting {
-    /// The workers of our side.
+    /// The worker threads of our side.
     pub pool: Pool,
-    /// Pairs of runs for comparisons within this process.
+    /// The number of pairs of runs within this process.
     pub num_pairs: usize,
-    /// Pairs of runs for comparisons with GAP's programs, which read their graph anew each time.
+    /// The number of pairs of runs with GAP's programs, which read their graph anew each time.
     pub num_gap_pairs: usize,
-    /// GAP's programs, where there are any.
+    /// GAP's programs, if given.
     pub gapbs: Option<Gapbs>,
-    /// The one kernel to measure, or all.
+    /// The only kernel, side or part to measure; `None` for all.
     pub kernel: Option<String>,
-    /// The parts of `snapshots` to measure; none: all.
+    /// The parts of `snapshots` to measure; empty for all.
     pub parts: Vec<Part>,
-    /// A real network of roads, and a social graph, for `transactions`.
+    /// Files with a road network and a social graph, for `transactions` and `updates`.
     pub roads: Option<PathBuf>,
     pub social: Option<PathBuf>,
     /// The graph.
     pub origin: Origin,
-    /// Where files may be written.
+    /// The directory for files.
     pub scratch: PathBuf,
 }

@@ -1,26 +1,24 @@
-//! `snapshots`: a graph as a series of snapshots, against the plain CSR of the same graph.
+//! `snapshots`: a graph as a series of snapshots, against the plain CSR of that graph.
 //!
-//! The questions of LLAMA's figures 3 and 4: what do many snapshots cost to load, to keep, to merge and to
-//! analyse? Most of the edges are in the first snapshot, the others are spread over the rest at random.
-//! *Maintained* snapshots are as a load leaves them: the run is that of the newest. *Appended* ones are as
-//! bare appends leave them, without any maintenance: the run is that of the oldest, and the readers apply
-//! all levels.
+//! The benchmark repeats LLAMA's figures 3 and 4: the cost of many snapshots for loads, size, merges and analyses. The
+//! first snapshot holds most edges; the other snapshots share the rest at random. *Maintained* snapshots are as a load
+//! leaves them: the base is that of the newest snapshot. *Appended* snapshots have had no maintenance: the base is that
+//! of the oldest, and readers apply all deltas.
 
-mod memory;
 mod window;
 
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
-use base::VertexId;
-use base::progress::Silent;
-use engine::{
-    AppendOptions, Changes, Database, EdgeWeight, GraphOptions, Key, KeyScheme, LoadOptions, Maintenance, MergeScope,
-    Spread, View,
+use anden_base::VertexId;
+use anden_base::progress::Silent;
+use anden_engine::{
+    AppendOptions, Changes, EdgeWeight, Engine, GraphOptions, Key, KeyScheme, LoadOptions, Maintenance, MergeScope,
+    SnapshotView, Spread,
 };
-use graph::formats::{InputPath, SerializedWeights, write_file, write_gapbs};
-use graph::{Csr, Graph, InEdges, SingleFragment, WeightType, WeightedEdges};
+use anden_formats::{InputPath, SerializedWeights, read_gapbs, write_file, write_gapbs};
+use anden_graph::{Direction, Graph, SingleFragment, WeightType, WeightedEdges};
+use anyhow::{Result, bail};
 
 use crate::graphs::{Forms, Graphs, copy_database};
 use crate::harness::{Pairs, median, seconds};
@@ -31,19 +29,19 @@ use crate::setting::Setting;
 /// The share of the edges in the first snapshot.
 const FIRST_SHARE: f64 = 0.8;
 
-/// What the tables of the paper count, but for the first, which is the other side.
+/// The numbers of snapshots in the paper's tables. One snapshot is the other side.
 const NUM_SNAPSHOTS: [u32; 6] = [2, 6, 11, 51, 101, 201];
 
-/// The kernels of the paper, and shortest paths.
+/// The kernels of the paper, plus shortest paths.
 const KERNELS: [Kernel; 5] = [Kernel::PageRank, Kernel::Bfs, Kernel::Wcc, Kernel::Triangles, Kernel::Sssp];
 
-/// Appends of so many edges are compared with one of ten times as many.
+/// The share of the edges in a small append; ten of them are compared with one of equal total size.
 const SMALL_SHARE: f64 = 0.001;
 
-/// Tiny levels, of one edge each.
+/// The number of deltas with one edge each.
 const NUM_TINY: u32 = 2000;
 
-/// Runs the benchmark; a quick one looks at few snapshots.
+/// Runs the benchmark. A quick run has few snapshots.
 pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut Report) -> Result<()> {
     if !KERNELS.iter().any(|&kernel| is_wanted(setting, kernel)) {
         bail!("--kernel: one of {} expected", KERNELS.map(Kernel::name).join(", "));
@@ -73,37 +71,32 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
     if measures(Part::Window) {
         window::lines(setting, &plain, is_quick, report)?;
     }
-    if measures(Part::Memory) {
-        memory::lines(setting, graphs, report)?;
-    }
     Ok(())
 }
 
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Part {
-    /// From 2 to 201 snapshots of one load; the 201 appended too, and merged.
+    /// From 2 to 201 snapshots of one load; the 201 also appended and merged.
     Series,
-    /// The large multiversioned array against a flat one.
+    /// The vertex table against a flat array.
     Array,
     /// Small appends against a large one.
     Append,
-    /// Appends with the maintenance that is due.
+    /// Appends with maintenance.
     Steady,
-    /// Thousands of levels of one edge.
+    /// Thousands of deltas with one edge each.
     Tiny,
-    /// Hundreds of batches into a window that slides.
+    /// A sliding window over hundreds of batches.
     Window,
-    /// A database in memory against one in files.
-    Memory,
 }
 
-/// Whether a kernel is to be measured.
+/// Whether the options select a kernel.
 fn is_wanted(setting: &Setting, kernel: Kernel) -> bool {
     setting.kernel.as_ref().is_none_or(|name| name == kernel.name())
 }
 
-/// The paper's figures: one load, in ever more snapshots.
+/// Measures the paper's figures: one load with rising numbers of snapshots.
 fn series_lines(
     setting: &Setting,
     graphs: &Graphs<'_>,
@@ -112,7 +105,7 @@ fn series_lines(
     report: &mut Report,
 ) -> Result<()> {
     let one = load(setting, plain, 1, None)?;
-    let (time, csr) = seconds(|| Csr::read_gapbs(plain.serialized(), &setting.pool));
+    let (time, csr) = seconds(|| read_gapbs(plain.serialized(), &setting.pool));
     drop(csr?);
     report.line(ratio_line("1 snapshot: load", "s", one.seconds, (time, "csr in memory"), "durable; the csr is not"));
     for &count in counts {
@@ -134,25 +127,25 @@ fn series_lines(
     Ok(())
 }
 
-/// How snapshots come to be.
+/// The way snapshots were made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Made {
-    /// By one load.
+    /// One load.
     Loaded,
-    /// By appending, without maintenance.
+    /// Appends without maintenance.
     Appended,
 }
 
-/// A database in the scratch directory; dropped, it is removed.
+/// A database in the scratch directory, removed on drop.
 struct Loaded {
     path: PathBuf,
-    database: Option<Database>,
+    database: Option<Engine>,
     seconds: f64,
     num_snapshots: u32,
 }
 
 impl Loaded {
-    fn database(&self) -> Result<&Database> {
+    fn database(&self) -> Result<&Engine> {
         self.database.as_ref().ok_or_else(|| anyhow::anyhow!("the database is closed"))
     }
 
@@ -170,13 +163,13 @@ impl Drop for Loaded {
 
 fn load(setting: &Setting, forms: &Forms, num_snapshots: u32, weights: Option<WeightType>) -> Result<Loaded> {
     let spread = Spread { num_snapshots, first_share: Some(FIRST_SHARE), seed: 1 };
-    load_file(setting, forms.serialized().to_owned(), forms.csr().direction(), spread, weights)
+    load_file(setting, forms.serialized().to_owned(), forms.csr().graph_kind(), spread, weights)
 }
 
 fn load_file(
     setting: &Setting,
     input: PathBuf,
-    direction: graph::Direction,
+    graph_kind: anden_graph::GraphKind,
     spread: Spread,
     weights: Option<WeightType>,
 ) -> Result<Loaded> {
@@ -186,14 +179,14 @@ fn load_file(
     if path.exists() {
         std::fs::remove_dir_all(&path)?;
     }
-    let graph = GraphOptions { direction, keys: KeyScheme::Dense, weight_type: weights, ..GraphOptions::default() };
+    let graph = GraphOptions { graph_kind, keys: KeyScheme::Dense, weight_type: weights, ..GraphOptions::default() };
     let num_snapshots = spread.num_snapshots;
     let options = LoadOptions { graph, spread, ..LoadOptions::default() };
-    let (time, loaded) = seconds(|| Database::load(&path, &[InputPath::File(input)], &options, &setting.pool, &Silent));
+    let (time, loaded) = seconds(|| Engine::load(&path, &[InputPath::File(input)], &options, &setting.pool, &Silent));
     Ok(Loaded { path, database: Some(loaded?.0), seconds: time, num_snapshots })
 }
 
-/// The same snapshots, made by appending: the first is loaded, every other is what it changed.
+/// Makes equal snapshots by appends: loads the first and appends the changes of every other.
 fn append_all(setting: &Setting, many: &Loaded, weights: Option<WeightType>) -> Result<Loaded> {
     let database = many.database()?;
     let mut appended = first_alone(setting, database, weights)?;
@@ -215,20 +208,20 @@ fn changes(edges: impl Iterator<Item = (VertexId, VertexId, Option<EdgeWeight>)>
     Changes { added: edges.map(|(u, v, weight)| (key(u), key(v), weight)).collect(), ..Changes::default() }
 }
 
-/// A database with nothing but the first snapshot of another.
-fn first_alone(setting: &Setting, database: &Database, weights: Option<WeightType>) -> Result<Loaded> {
+/// A database with only the first snapshot of another.
+fn first_alone(setting: &Setting, database: &Engine, weights: Option<WeightType>) -> Result<Loaded> {
     let first = database.snapshot(1)?;
     let is_weighted = weights.is_some();
     let path = setting.scratch.join(if is_weighted { "first.wsg" } else { "first.sg" });
     let serialized = if is_weighted { SerializedWeights::Write } else { SerializedWeights::Leave };
     write_file(&path, |output| write_gapbs(&first, serialized, output))?;
-    let alone = load_file(setting, path.clone(), first.direction(), Spread::default(), weights)?;
+    let alone = load_file(setting, path.clone(), first.graph_kind(), Spread::default(), weights)?;
     std::fs::remove_file(path)?;
     Ok(alone)
 }
 
-/// What is added between two snapshots.
-fn step(database: &Database, (from, to): (u32, u32), is_weighted: bool) -> Result<Changes> {
+/// The edges added between two snapshots.
+fn step(database: &Engine, (from, to): (u32, u32), is_weighted: bool) -> Result<Changes> {
     let added = database.diff(from, to)?.added;
     Ok(changes(added.iter().map(|arc| {
         let weight = is_weighted.then_some(EdgeWeight::Integer(arc.data.weight as i64));
@@ -236,7 +229,7 @@ fn step(database: &Database, (from, to): (u32, u32), is_weighted: bool) -> Resul
     })))
 }
 
-/// Every kernel on the newest snapshot.
+/// Measures every kernel on the newest snapshot.
 fn kernel_lines(
     setting: &Setting,
     graphs: &Graphs<'_>,
@@ -260,11 +253,11 @@ fn kernel_lines(
     Ok(())
 }
 
-/// A kernel on a view, against the plain CSR of the same graph.
+/// Measures a kernel on a view, against the plain CSR of that graph.
 pub(crate) fn kernel_line(
     setting: &Setting,
     kernel: Kernel,
-    (view, csr): (&View, &(impl InEdges + WeightedEdges + SingleFragment)),
+    (view, csr): (&SnapshotView, &(impl WeightedEdges + SingleFragment)),
     (name, target): (&str, &str),
     report: &mut Report,
 ) -> Result<()> {
@@ -282,7 +275,7 @@ pub(crate) fn kernel_line(
     Ok(())
 }
 
-/// The oldest snapshot, which is read backward from the run of the newest.
+/// Measures the oldest snapshot, which is read backward from the base of the newest.
 fn oldest_lines(setting: &Setting, forms: &Forms, many: &Loaded, name: &str, report: &mut Report) -> Result<()> {
     let view = many.database()?.snapshot(1)?;
     let source = sources(&view).first().copied().unwrap_or(0);
@@ -298,13 +291,13 @@ fn oldest_lines(setting: &Setting, forms: &Forms, many: &Loaded, name: &str, rep
     Ok(())
 }
 
-/// The multiversioned array of the vertex table against the flat array of the CSR: LLAMA's section III-C.
+/// Measures the multiversioned vertex table against the flat array of the CSR: LLAMA's section III-C.
 fn array_lines(setting: &Setting, forms: &Forms, report: &mut Report) -> Result<()> {
-    /// Steps of the golden ratio visit every vertex once, in an order that no prefetcher guesses.
+    /// Golden-ratio steps visit every vertex once, in an order that defeats hardware prefetching.
     const STEP: u64 = 0x9e37_79b1;
     fn sum(setting: &Setting, graph: &impl Graph, step: u64) -> u64 {
         let bound = graph.vertex_bound() as u64;
-        let degree = |i: usize| graph.out_degree((i as u64 * step % bound) as VertexId) as u64;
+        let degree = |i: usize| graph.degree(Direction::Out, (i as u64 * step % bound) as VertexId) as u64;
         setting.pool.map_chunks(0..bound as usize, 1 << 14, |_, chunk| chunk.map(degree).sum::<u64>()).iter().sum()
     }
     for (name, step) in [("array: degrees in order", 1), ("array: degrees at random", STEP)] {
@@ -325,11 +318,12 @@ fn array_lines(setting: &Setting, forms: &Forms, report: &mut Report) -> Result<
     Ok(())
 }
 
-/// Opening the database at several of its snapshots, the slowest of them.
+/// Measures the slowest of several snapshots to open.
 fn open_lines(many: &Loaded, name: &str, report: &mut Report) -> Result<()> {
     let mut slowest: f64 = 0.0;
     for number in [1, many.num_snapshots.div_ceil(2), many.num_snapshots] {
-        let (time, view) = seconds(|| -> Result<View> { Ok(Database::open_read_only(&many.path)?.snapshot(number)?) });
+        let (time, view) =
+            seconds(|| -> Result<SnapshotView> { Ok(Engine::open_read_only(&many.path)?.snapshot(number)?) });
         view?;
         slowest = slowest.max(time);
     }
@@ -337,20 +331,20 @@ fn open_lines(many: &Loaded, name: &str, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Merging appended snapshots into one run; then all but the newest are dropped.
+/// Measures the merge of appended snapshots into one base, then drops all but the newest.
 fn merge_lines(setting: &Setting, forms: &Forms, many: &Loaded, one: &Loaded, report: &mut Report) -> Result<()> {
     let database = many.database()?;
     let name = format!("{} snapshots, appended", many.num_snapshots);
     let pairs = Pairs::alternate(
         setting.num_gap_pairs.clamp(1, 5),
         |_| -> Result<f64> {
-            let database = Database::open(&synced_copy(setting, many)?)?;
+            let database = Engine::open(&synced_copy(setting, many)?)?;
             let (time, merged) = seconds(|| database.merge(MergeScope::All, &setting.pool, &Silent));
             merged?;
             Ok(time)
         },
         |_| {
-            // A disk serves what follows a large write more slowly: both sides follow the same one.
+            // A disk is slower after a large write, so both sides follow one.
             synced_copy(setting, many)?;
             Ok(load(setting, forms, 1, None)?.seconds)
         },
@@ -367,25 +361,25 @@ fn merge_lines(setting: &Setting, forms: &Forms, many: &Loaded, one: &Loaded, re
     Ok(())
 }
 
-/// A copy of a database, on the disk.
+/// A synced copy of a database.
 fn synced_copy(setting: &Setting, many: &Loaded) -> Result<PathBuf> {
     let path = setting.scratch.join("copy.anden");
     copy_database(&many.path, &path)?;
     Ok(path)
 }
 
-/// Ten small appends against one of as many edges, time and bytes.
+/// Measures ten small appends against one of equal total size, in time and bytes.
 fn append_lines(setting: &Setting, forms: &Forms, report: &mut Report) -> Result<()> {
-    // Eleven parts: the first is nearly everything, the other ten are as large as one small append each.
+    // The load makes eleven parts: a first one with nearly all edges, and ten small appends.
     let spread = Spread { num_snapshots: 11, first_share: Some(1.0 - 10.0 * SMALL_SHARE), seed: 2 };
-    let direction = forms.csr().direction();
-    let parts = load_file(setting, forms.serialized().to_owned(), direction, spread, None)?;
+    let graph_kind = forms.csr().graph_kind();
+    let parts = load_file(setting, forms.serialized().to_owned(), graph_kind, spread, None)?;
     let path = setting.scratch.join("small.sg");
     let first = parts.database()?.snapshot(1)?;
     write_file(&path, |output| write_gapbs(&first, SerializedWeights::Leave, output))?;
     let options = AppendOptions { maintenance: Maintenance::Never, ..AppendOptions::default() };
     let timed = |steps: &[(u32, u32)]| -> Result<(f64, f64)> {
-        let base = load_file(setting, path.clone(), direction, Spread::default(), None)?;
+        let base = load_file(setting, path.clone(), graph_kind, Spread::default(), None)?;
         let before = base.bytes();
         let mut total = 0.0;
         for &(from, to) in steps {
@@ -411,7 +405,7 @@ fn append_lines(setting: &Setting, forms: &Forms, report: &mut Report) -> Result
     Ok(())
 }
 
-/// A snapshot after the other, with the maintenance that is due: what one takes, and what is written for it in all.
+/// Appends snapshots with maintenance. Measures the time of each, and all bytes written for it.
 fn steady_lines(
     setting: &Setting,
     forms: &Forms,
@@ -421,7 +415,7 @@ fn steady_lines(
 ) -> Result<()> {
     let name = format!("{} snapshots, appended with maintenance", num_appends + 1);
     let spread = Spread { num_snapshots: num_appends + 1, first_share: Some(FIRST_SHARE), seed: 3 };
-    let parts = load_file(setting, forms.serialized().to_owned(), forms.csr().direction(), spread, weights)?;
+    let parts = load_file(setting, forms.serialized().to_owned(), forms.csr().graph_kind(), spread, weights)?;
     let base = first_alone(setting, parts.database()?, weights)?;
     let mut times = Vec::new();
     for number in 1..=num_appends {
@@ -450,11 +444,11 @@ fn steady_lines(
     Ok(())
 }
 
-/// Thousands of snapshots of one edge each.
+/// Measures thousands of snapshots of one edge each.
 fn tiny_lines(setting: &Setting, report: &mut Report) -> Result<()> {
     let path = setting.scratch.join("tiny.anden");
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
-    let database = Database::create(&path, options)?;
+    let database = Engine::create(&path, options)?;
     let append = AppendOptions { maintenance: Maintenance::Never, ..AppendOptions::default() };
     let start = Instant::now();
     for number in 0..NUM_TINY {
@@ -466,7 +460,7 @@ fn tiny_lines(setting: &Setting, report: &mut Report) -> Result<()> {
     report.line(Line::figure("an append of one edge", "ms", each * 1e3, "synced"));
     let num_files = std::fs::read_dir(&path)?.count() as f64;
     report.line(Line::figure(format!("{NUM_TINY} tiny levels: files"), "", num_files, "< 200"));
-    let (time, view) = seconds(|| -> Result<u64> { Ok(Database::open_read_only(&path)?.view()?.num_edges()) });
+    let (time, view) = seconds(|| -> Result<u64> { Ok(Engine::open_read_only(&path)?.view()?.num_edges()) });
     if view? != u64::from(NUM_TINY) {
         bail!("the graph of {NUM_TINY} tiny levels lost edges");
     }

@@ -1,5 +1,7 @@
 //! `tables FILE…`: reports as the Markdown of `docs/benchmarks.md`.
 
+mod series;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -12,38 +14,44 @@ use crate::report::{NOT_RUN, number};
 const HEAD: &str = "\
 # Benchmarks
 
-Made by `make bench` from the JSON that the benchmarks print; run it to get your own. The two sides of
-a line ran in turn on one machine; the ratio is the median of the ratios of neighbours in time, with
-the interval that holds it with 95 % confidence (of fewer than six pairs: the smallest and the largest).
+`make bench` writes the measured sections from the JSON that the benchmarks print. The two sides of a line ran in
+turn on one machine. A ratio is the median of the ratios of consecutive runs. Its interval holds it with 95 %
+confidence; with fewer than six pairs it goes from the smallest to the largest ratio. In a wide table, a cell is a
+ratio with its interval, or a figure of ours if there is no other side.
 ";
 
-/// What a reader should know of the tables of a benchmark; said once, above the first of them.
+/// The note printed once above the first table of a benchmark.
 fn note(benchmark: &str) -> Option<&'static str> {
     match benchmark {
         "snapshots" => Some(
             "\
-Rows that begin with `window of` are of a window that slides along a stream: what a batch and the window cost, and
-whether that grows (`anden-bench snapshots --part window`).",
+Columns are numbers of snapshots. Rows that begin with `window of` measure a window that slides along a stream
+(`anden-bench snapshots --part window`).",
         ),
         "updates" => Some(
             "\
-Rows of bytes count what a container holds: those *of nodes* the nodes of the newest version, the others all that is
-resident because of it, with its tables, its room for more and what its workers keep. Rows *in turn* are ours
-and the best of the other containers in this program, batch by batch.",
+Columns are edges of a batch. Bytes *of nodes* are those of the newest version; other rows of bytes count all that is
+resident, with tables, spare room and what the workers keep. Rows *in turn* compare ours with the best of the other
+containers in this program, batch by batch.",
         ),
         "tiers" => Some(
             "\
-Rows are named for the part of Terrace's evaluation (SIGMOD 2021) that they stand for: its *figures 6, 11 and 12* for the
-thresholds, *S* (the longest list in place) and *L* (the longest packed list), its *tables 10 and 11* for the homes
-that are left out. The paper's text was not at hand: this is concluded from what the benchmark is to show, and which of
-them has updates, kernels or bytes is not known. Cache misses are not counted. A mean is geometric, with the
-smallest and the largest ratio; below 1, the setting is better than the defaults.",
+Rows are named for parts of Terrace's evaluation (SIGMOD 2021). *Figures 6, 11 and 12* move the thresholds *S* (the
+longest list in place) and *L* (the longest packed list); *tables 10 and 11* leave a tier out. The paper's text was
+not at hand, so the numbers name a group, not single figures. Cache misses are not counted. A ratio is a geometric
+mean, with the smallest and the largest. Below 1, the setting is better than the defaults.",
+        ),
+        "outofcore" => Some(
+            "\
+Rows without a ratio are single runs; one of more than 15 seconds is cut off. *At 1/3* and *at 1/9* say how much of the
+database fits in memory. The *oracle* knows what will be asked, so its columns show what read-ahead could give at best.
+Peaks are those of the control group, files included.",
         ),
         _ => None,
     }
 }
 
-/// Prints a section for each report.
+/// Prints one section for each report.
 pub fn print(files: &[PathBuf]) -> Result<()> {
     let mut text = HEAD.to_owned();
     let mut title = String::new();
@@ -54,7 +62,7 @@ pub fn print(files: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// The table of a report, under its title unless that is `title`, the one before.
+/// Appends the tables of a report. Writes the title only if it differs from `title`, the one before.
 fn section(text: &mut String, title: &mut String, report: &Value) -> Result<()> {
     let field = |name: &str| report[name].as_str().unwrap_or("?");
     let own_title = format!("{} on {}", field("benchmark"), field("graph"));
@@ -67,13 +75,26 @@ fn section(text: &mut String, title: &mut String, report: &Value) -> Result<()> 
         *title = own_title;
     }
     writeln!(text, "\n{}, {} threads, commit {}.\n", field("machine"), report["threads"], field("commit"))?;
+    let (alone, rows) = series::split(field("benchmark"), lines(report)?);
+    if !alone.is_empty() {
+        plain(text, &alone)?;
+    }
+    if !rows.is_empty() {
+        text.push_str(if alone.is_empty() { "" } else { "\n" });
+        series::write(text, &rows)?;
+    }
+    Ok(())
+}
+
+/// Writes one row for each line.
+fn plain(text: &mut String, lines: &[&Value]) -> Result<()> {
     writeln!(text, "| | unit | ours | other | | ratio | interval | bound or target |")?;
     writeln!(text, "| --- | --- | ---: | ---: | --- | ---: | --- | --- |")?;
-    for line in lines(report)? {
+    for line in lines {
         let figure = |name: &str| line[name].as_f64().map_or(String::new(), number);
         let side = |name: &str| line[name].as_f64().map_or(NOT_RUN.into(), number);
         let word = |name: &str| line[name].as_str().unwrap_or("");
-        let interval = match line["ratio"].is_null() {
+        let interval = match line["low"] == line["high"] {
             true => String::new(),
             false => format!("{} – {}", figure("low"), figure("high")),
         };

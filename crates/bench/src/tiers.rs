@@ -1,24 +1,24 @@
-//! `tiers`: what the homes of lists, and the thresholds between them, are worth.
+//! `tiers`: the worth of the memtable's tiers and of the thresholds between them.
 //!
-//! Terrace's figures 6, 11 and 12 and its tables 10 and 11 (Pandey, Wheatman, Xu, Buluc, SIGMOD 2021) for our
-//! container. A container is made for each setting, and one with the defaults, which is the other side of every line:
-//! bytes, batches that come and go, and kernels.
+//! The benchmark repeats figures 6, 11 and 12 and tables 10 and 11 of Terrace (Pandey, Wheatman, Xu, Buluc, SIGMOD
+//! 2021) with our container. Each setting gets a container. A container with the defaults is the other side of every
+//! line: bytes, inserted and removed batches, and kernels.
 //!
-//! - The rows of *figures 6, 11 and 12* move the thresholds: *S*, the longest list in place, is 13 or 29, and *L*, the
+//! - The rows of *figures 6, 11 and 12* move the thresholds: *S*, the longest inline list, is 13 or 29, and *L*, the
 //!   longest packed list, goes from 2^8 to 2^12.
-//! - The rows of *tables 10 and 11* leave a home out: nothing in place, nothing packed, no tree that can be avoided.
+//! - The rows of *tables 10 and 11* leave a tier out: no inline lists, no packed lists, or no avoidable tree.
 //!
-//! That the figures have the thresholds and the tables the homes is concluded from what this benchmark is to show, not
-//! read in the paper, and which of them has updates, kernels or bytes is not known here: so the rows bear the numbers
-//! of a group. Cache misses are not counted; what they cost is in the seconds.
+//! The assignment of figures to thresholds and of tables to tiers is inferred, not read in the paper. Which of them
+//! show updates, kernels or bytes is unknown here, so a row names a whole group. Cache misses are not counted; their
+//! cost is in the seconds.
 //!
-//! The means of a setting say whether the defaults are as good: a ratio below 1 is a setting that is better.
+//! The means of a setting judge the defaults: below 1, the setting is better.
 
+use anden_base::VertexId;
+use anden_graph::{Direction, Graph, SingleFragment, WeightedEdges};
+use anden_memtable::{Addition, AdjacencyTable, Options, Removal, Space, Terrace, Version};
 use anyhow::Result;
-use base::VertexId;
-use graph::{Graph, InEdges, SingleFragment, WeightedEdges};
 use std::ops::ControlFlow;
-use terrace::{Addition, Options, Plane, Removal, Space, Terrace, Version};
 
 use crate::graphs::Graphs;
 use crate::harness::{Pairs, geometric_mean, seconds};
@@ -27,25 +27,25 @@ use crate::report::{Line, Report, at_least};
 use crate::setting::Setting;
 use crate::updates::Supply;
 
-/// Edges of a batch.
+/// The numbers of edges of a batch.
 const SIZES: [usize; 3] = [1000, 100_000, 1_000_000];
-/// A quick run leaves out the large one.
+/// A quick run omits the largest batch.
 const QUICK_SIZES: [usize; 2] = [1000, 100_000];
-/// Kernels of the paper.
+/// The kernels of the paper.
 const KERNELS: [Kernel; 5] = [Kernel::Bfs, Kernel::PageRank64, Kernel::Wcc, Kernel::Bc, Kernel::Triangles];
 const QUICK_KERNELS: [Kernel; 2] = [Kernel::Bfs, Kernel::PageRank64];
-/// *S* and the binary logarithm of *L*.
+/// The values of *S*, and of the binary logarithm of *L*.
 const IN_PLACE: [usize; 2] = [13, 29];
 const PACKED_BITS: [u32; 5] = [8, 9, 10, 11, 12];
 const QUICK_PACKED_BITS: [u32; 2] = [8, 12];
-/// More than the segments of a packed list hold: longer lists need the tree whatever the threshold.
+/// More entries than a packed list can hold: longer lists need a tree at any threshold.
 const MOST_PACKED: usize = 1 << 20;
 
-/// What moves the thresholds, and what leaves homes out.
+/// The parts of the paper that move thresholds, and those that leave tiers out.
 const THRESHOLDS: &str = "figures 6, 11 and 12";
 const LEFT_OUT: &str = "tables 10 and 11";
 
-/// What is compared with the defaults.
+/// A setting to compare with the defaults.
 struct Compared {
     /// The part of the paper.
     of: &'static str,
@@ -60,7 +60,7 @@ impl Compared {
     }
 }
 
-/// The settings that are compared with the defaults.
+/// All settings to compare with the defaults.
 fn compared(is_quick: bool) -> Vec<Compared> {
     let default = Options::default();
     let setting = |of, name: String, in_place, packed| {
@@ -82,7 +82,7 @@ fn compared(is_quick: bool) -> Vec<Compared> {
     all
 }
 
-/// A container with all arcs of a graph.
+/// A memtable container with all arcs of a graph.
 struct Filled {
     terrace: Terrace,
     additions: Space<Addition>,
@@ -91,26 +91,26 @@ struct Filled {
 
 impl Filled {
     fn new(setting: &Setting, options: &Options, arcs: &[Addition], graph: &impl Graph) -> Result<Self> {
-        let mut terrace = Terrace::new(&Options { direction: graph.direction(), ..options.clone() })?;
+        let mut terrace = Terrace::new(&Options { graph_kind: graph.graph_kind(), ..options.clone() })?;
         terrace.grow(graph.vertex_bound())?;
         let mut filled = Self { terrace, additions: Space::default(), removals: Space::default() };
-        filled.terrace.apply(&setting.pool, Plane::Out, arcs, &mut filled.additions)?;
+        filled.terrace.apply(&setting.pool, AdjacencyTable::Out, arcs, &mut filled.additions)?;
         filled.terrace.publish();
         Ok(filled)
     }
 
-    /// Seconds to insert a batch, and to remove it again.
+    /// Inserts a batch and removes it. Returns the seconds of each.
     fn change(&mut self, setting: &Setting, batch: &[(VertexId, VertexId)]) -> Result<(f64, f64)> {
         let additions: Vec<_> = batch.iter().map(|&(source, target)| Addition { source, target }).collect();
         let removals: Vec<_> = batch.iter().map(|&(source, target)| Removal { source, target }).collect();
         let (insert, applied) = seconds(|| {
-            let applied = self.terrace.apply(&setting.pool, Plane::Out, &additions, &mut self.additions);
+            let applied = self.terrace.apply(&setting.pool, AdjacencyTable::Out, &additions, &mut self.additions);
             self.terrace.publish();
             applied
         });
         applied?;
         let (remove, applied) = seconds(|| {
-            let applied = self.terrace.apply(&setting.pool, Plane::Out, &removals, &mut self.removals);
+            let applied = self.terrace.apply(&setting.pool, AdjacencyTable::Out, &removals, &mut self.removals);
             self.terrace.publish();
             applied
         });
@@ -119,21 +119,21 @@ impl Filled {
     }
 }
 
-/// A version with weights that nobody asks for: kernels take their graph with all its capabilities.
+/// Runs a kernel. Kernels require all capabilities of a graph, but no kernel here reads weights.
 fn run_kernel<G>(setting: &Setting, kernel: Kernel, graph: &G, source: VertexId) -> Result<f64>
 where
-    G: InEdges + WeightedEdges + SingleFragment,
+    G: WeightedEdges + SingleFragment,
 {
     Ok(kernel.run(setting, graph, source)?.seconds)
 }
 
-/// Runs the benchmark; a quick one has fewer settings, batches and kernels.
+/// Runs the benchmark. A quick run has fewer settings, batches and kernels.
 pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut Report) -> Result<()> {
     let forms = graphs.plain()?;
     let csr = forms.csr();
     let mut arcs = Vec::with_capacity(csr.num_arcs() as usize);
     for source in 0..csr.vertex_bound() as VertexId {
-        let _ = csr.for_each_out_fragment(source, |targets| {
+        let _ = csr.for_each_fragment(Direction::Out, source, |targets| {
             arcs.extend(targets.iter().map(|&target| Addition { source, target }));
             ControlFlow::Continue(())
         });
@@ -146,7 +146,7 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
         if setting.kernel.as_deref().is_some_and(|wanted| wanted != compared.name) {
             continue;
         }
-        // Both are new: a container that has seen batches has its nodes elsewhere.
+        // Both containers are new, because earlier batches would have moved the nodes.
         let mut default = Filled::new(setting, &Options::default(), &arcs, csr)?;
         let mut filled = Filled::new(setting, &compared.options, &arcs, csr)?;
         report.line(homes(format!("{}: {}", compared.of, compared.name), csr, &compared.options));
@@ -167,11 +167,11 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
     Ok(())
 }
 
-/// Which share of the arcs lies in which home, once all lists are as long as in the graph.
+/// The share of the arcs in each tier, with lists as long as in the graph.
 fn homes(name: String, csr: &impl Graph, options: &Options) -> Line {
     let (mut in_place, mut packed, mut all) = (0, 0, 0);
     for vertex in 0..csr.vertex_bound() as VertexId {
-        let degree = csr.out_degree(vertex);
+        let degree = csr.degree(Direction::Out, vertex);
         all += degree;
         match degree {
             degree if degree <= options.in_place => in_place += degree,
@@ -187,13 +187,13 @@ fn homes(name: String, csr: &impl Graph, options: &Options) -> Line {
     Line::figure(format!("{name}: arcs in place"), "%", share(in_place), others)
 }
 
-/// A setting beside the defaults.
+/// The measurement of one setting against the defaults.
 struct Side<'a> {
     setting: &'a Setting,
     report: &'a mut Report,
     compared: &'a Compared,
     is_quick: bool,
-    /// Of the lines since the last mean.
+    /// The ratios of the lines since the last mean.
     ratios: Vec<f64>,
 }
 
@@ -203,7 +203,7 @@ impl Side<'_> {
         self.report.line(Line::compared(self.compared.row(what), pairs, "the defaults", ""));
     }
 
-    /// The geometric mean of the ratios since the last one, with the smallest and the largest.
+    /// Reports the geometric mean, the smallest and the largest of the ratios since the last mean.
     fn mean(&mut self, what: &str) -> f64 {
         let ratios = std::mem::take(&mut self.ratios);
         let (low, high) =

@@ -1,8 +1,8 @@
-//! `transactions`: short queries, analyses and commits, each alone and beside the others.
+//! `transactions`: short queries, analyses and commits, alone and concurrently.
 //!
-//! The graphs are those of Janus (Kimura, Simitsis, Wilkinson, CIDR 2017): a network of roads that is a grid with 16
-//! edges a vertex, and where it is given, a real one. A query is a read transaction of its own: it pins what is
-//! committed, searches, and lets go.
+//! The graphs are those of Janus (Kimura, Simitsis, Wilkinson, CIDR 2017): a road network that is a grid with 16 edges
+//! a vertex, and a real road network if `--roads` gives one. Each query is a read transaction: it pins the newest
+//! committed version, searches, and unpins.
 
 mod commits;
 mod conflicts;
@@ -24,24 +24,24 @@ use crate::setting::Setting;
 use ground::Ground;
 use navigation::Question;
 
-/// What can be measured alone.
+/// The parts that `--kernel` selects.
 const PARTS: [&str; 9] =
     ["navigation", "mixed", CHECKED, "commits", "kinds", "indexes", "conflicts", "recovery", "replay"];
 
-/// Runs only where it is asked for: it takes as long as all analyses that it checks would alone, several times.
+/// This part runs only if selected: it takes several times as long as its analyses alone.
 const CHECKED: &str = "checked";
 
-/// Vertices a row, and rows, of the network that is made.
+/// The width and the height of the generated network, in vertices.
 const WIDTH: u64 = 1000;
 const QUICK_WIDTH: u64 = 120;
 
-/// What the report is about.
+/// The graph in the title of the report.
 pub fn title(is_quick: bool) -> String {
     let width = if is_quick { QUICK_WIDTH } else { WIDTH };
     format!("road:{width}:{width}")
 }
 
-/// Measures what the report is about.
+/// Runs the benchmark.
 pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
     if let Some(part) = setting.kernel.as_ref().filter(|part| !PARTS.contains(&part.as_str())) {
         bail!("--kernel {part}: one of {} expected", PARTS.join(", "));
@@ -55,7 +55,7 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
         if checks_all || ["navigation", "mixed"].into_iter().any(is_wanted) {
             let ground = match path {
                 None => Ground::grid(setting, name, width)?,
-                Some(path) => Ground::roads(setting, name, path)?,
+                Some(path) => Ground::directed(setting, name, path)?,
             };
             if is_wanted("navigation") {
                 navigation::lines(setting, &ground, &[Question::Path, Question::WeightedPath], is_quick, report)?;
@@ -69,7 +69,7 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
         }
     }
     if let Some(path) = setting.social.as_ref().filter(|_| is_wanted("navigation")) {
-        let ground = Ground::social(setting, "social", path)?;
+        let ground = Ground::directed(setting, "social", path)?;
         navigation::lines(setting, &ground, &[Question::TwoHops], is_quick, report)?;
     }
     if is_wanted("commits") {

@@ -1,13 +1,12 @@
-//! `updates`: batches of edges into and out of a graph, against containers that keep a set for each
-//! vertex, and against one packed memory array for all.
+//! `updates`: batches of edges that are inserted and removed, against containers with one set a vertex and against one
+//! packed memory array.
 //!
-//! The graph and the batches are R-MAT with the parameters that the literature on dynamic containers
-//! uses; each trial has a batch of its own, with ids relabelled at random. A batch is inserted, and then
-//! removed again. Ours publishes a version with each, and is measured with the whole graph live, and over
-//! a base in a plain CSR that each edge is looked up in; the container alone, and through a database. The others
-//! take their batches in turn with ours, which is then compared with the best of them at each size. Where a social
-//! graph is given, the container alone is measured on that too; and of this graph, of a network of roads and of a
-//! serialized graph, the memory that they take wholly live.
+//! The graph and the batches are R-MAT with the parameters of the literature on dynamic containers. Each trial has a
+//! batch of its own, with randomly relabelled ids. Our side publishes a version after each insertion and each removal.
+//! We measure the container and a database, with the whole graph in the memtable and over a plain CSR base in which
+//! each edge is looked up. The other containers take their batches in turn with ours, which is compared with the
+//! fastest at each size. A social graph, if given, is measured with the container alone. Memory lines cover the given
+//! social, road and serialized graphs, wholly in the memtable.
 
 mod contest;
 mod database;
@@ -17,13 +16,13 @@ mod rivals;
 
 use std::path::Path;
 
+use anden_base::VertexId;
+use anden_base::mapped::MappedSlice;
+use anden_base::parallel::Pool;
+use anden_graph::generate::{Generator, RmatParams};
+use anden_graph::{Adjacency, Csr, Graph};
+use anden_memtable::{Addition, AdjacencyTable, Options, Removal, Space, Terrace, TransposedChanges};
 use anyhow::Result;
-use base::VertexId;
-use base::mapped::MappedSlice;
-use base::parallel::Pool;
-use graph::generate::{Generator, RmatParams};
-use graph::{Adjacency, Csr, Graph};
-use terrace::{Addition, Mirror, Options, Plane, Removal, Space, Terrace};
 
 use crate::harness::{Pairs, median, seconds};
 use crate::report::{Line, Report};
@@ -31,24 +30,24 @@ use crate::setting::Setting;
 use database::ThroughDatabase;
 use readers::{Live, Reading};
 
-/// Edges of a batch, and how often it is tried.
+/// The numbers of edges of a batch, and of trials.
 static SIZES: [(usize, usize); 7] =
     [(10, 2000), (100, 1000), (1000, 300), (10_000, 60), (100_000, 20), (1_000_000, 7), (10_000_000, 3)];
-/// A quick run leaves out the large ones, and tries the others less often.
+/// A quick run omits the large batches and has fewer trials.
 static QUICK_SIZES: [(usize, usize); 5] = [(10, 200), (100, 100), (1000, 30), (10_000, 10), (100_000, 3)];
-/// Batches for a single vertex.
+/// The sizes and trials of batches for a single vertex.
 static HUB_SIZES: [(usize, usize); 2] = [(100_000, 20), (1_000_000, 7)];
 static QUICK_HUB_SIZES: [(usize, usize); 1] = [(100_000, 3)];
 
-/// Edges in the order they come in.
+/// Edges in input order.
 type Batch<'a> = &'a [(VertexId, VertexId)];
 
-/// What the literature inserts.
+/// The generator with the parameters of the literature.
 fn skewed(scale: u32, degree: u64, seed: u64) -> Result<Generator> {
     Ok(Generator::rmat(&RmatParams { scale, degree, a: 0.5, b: 0.1, c: 0.1, seed })?)
 }
 
-/// An endless supply of edges.
+/// An endless stream of edges.
 pub(crate) struct Supply {
     generator: Generator,
     next_block: usize,
@@ -56,7 +55,7 @@ pub(crate) struct Supply {
 }
 
 impl Supply {
-    /// Batches of vertices below 2^`scale`.
+    /// Edges between vertices below 2^`scale`.
     pub(crate) fn new(scale: u32, seed: u64) -> Result<Self> {
         Ok(Self { generator: skewed(scale, 1 << 12, seed)?, next_block: 0, rest: Vec::new() })
     }
@@ -77,44 +76,46 @@ impl Supply {
     }
 }
 
-/// Edges from vertex 0 to others in no order, each but once.
+/// Distinct edges from vertex 0 in scattered order.
 fn of_a_hub(len: usize, scale: u32) -> Vec<(VertexId, VertexId)> {
     const ODD: usize = 0x9e37_79b1;
     let mask = (1 << scale) - 1;
     (0..len).map(|i| (0, (i.wrapping_mul(ODD) & mask) as u32)).collect()
 }
 
-/// A container under test; each call returns its seconds.
+/// A container under test. Each call returns its seconds.
 trait Container {
     fn insert(&mut self, pool: &Pool, batch: Batch<'_>) -> Result<f64>;
     fn remove(&mut self, pool: &Pool, batch: Batch<'_>) -> Result<f64>;
 }
 
-/// Ours: wholly live, or over a base.
+/// Our container, alone or over a base.
 struct Ours<'a> {
     terrace: Terrace,
     base: Option<&'a Adjacency>,
     additions: Space<Addition>,
     removals: Space<Removal>,
-    mirror: Mirror<()>,
+    transpose: TransposedChanges<()>,
 }
 
 impl<'a> Ours<'a> {
     fn new(num_vertices: usize, base: Option<&'a Adjacency>) -> Result<Self> {
         let mut terrace = Terrace::new(&Options::default())?;
         terrace.grow(num_vertices)?;
-        let (additions, removals, mirror) = (Space::default(), Space::default(), Mirror::default());
-        Ok(Self { terrace, base, additions, removals, mirror })
+        let (additions, removals, transpose) = (Space::default(), Space::default(), TransposedChanges::default());
+        Ok(Self { terrace, base, additions, removals, transpose })
     }
 }
 
 impl Container for Ours<'_> {
     fn insert(&mut self, pool: &Pool, batch: Batch<'_>) -> Result<f64> {
         let batch: Vec<_> = batch.iter().map(|&(source, target)| Addition { source, target }).collect();
-        let (time, applied) = seconds(|| -> terrace::Result<()> {
+        let (time, applied) = seconds(|| -> anden_memtable::Result<()> {
             let applied = match self.base {
-                Some(base) => self.terrace.apply_sides_over(pool, base, &batch, &mut self.additions, &mut self.mirror),
-                None => self.terrace.apply(pool, Plane::Out, &batch, &mut self.additions).map(drop),
+                Some(base) => {
+                    self.terrace.apply_directions_over(pool, base, &batch, &mut self.additions, &mut self.transpose)
+                }
+                None => self.terrace.apply(pool, AdjacencyTable::Out, &batch, &mut self.additions).map(drop),
             };
             self.terrace.publish();
             applied
@@ -125,10 +126,12 @@ impl Container for Ours<'_> {
 
     fn remove(&mut self, pool: &Pool, batch: Batch<'_>) -> Result<f64> {
         let batch: Vec<_> = batch.iter().map(|&(source, target)| Removal { source, target }).collect();
-        let (time, applied) = seconds(|| -> terrace::Result<()> {
+        let (time, applied) = seconds(|| -> anden_memtable::Result<()> {
             let applied = match self.base {
-                Some(base) => self.terrace.apply_sides_over(pool, base, &batch, &mut self.removals, &mut self.mirror),
-                None => self.terrace.apply(pool, Plane::Out, &batch, &mut self.removals).map(drop),
+                Some(base) => {
+                    self.terrace.apply_directions_over(pool, base, &batch, &mut self.removals, &mut self.transpose)
+                }
+                None => self.terrace.apply(pool, AdjacencyTable::Out, &batch, &mut self.removals).map(drop),
             };
             self.terrace.publish();
             applied
@@ -144,7 +147,7 @@ impl Live for Ours<'_> {
     }
 }
 
-/// The edges as a plain CSR, without in-lists.
+/// The edges as a plain CSR without in-lists.
 fn plain_csr(num_vertices: usize, mut edges: Vec<(VertexId, VertexId)>) -> Result<Csr> {
     edges.sort_unstable();
     edges.dedup();
@@ -156,7 +159,7 @@ fn plain_csr(num_vertices: usize, mut edges: Vec<(VertexId, VertexId)>) -> Resul
     Ok(Csr::directed(lists, None)?)
 }
 
-/// One side, and the sizes and times that it is measured with.
+/// Measures one side with batches of the stream.
 fn measure(
     setting: &Setting,
     report: &mut Report,
@@ -168,7 +171,7 @@ fn measure(
     measure_batches(setting, report, name, container, sizes, |len| supply.take(&setting.pool, len))
 }
 
-/// The same, with batches of the caller's.
+/// Measures one side with batches from the caller.
 fn measure_batches(
     setting: &Setting,
     report: &mut Report,
@@ -191,12 +194,12 @@ fn measure_batches(
     Ok(())
 }
 
-/// The seconds to insert a batch, and to remove it again.
+/// Inserts a batch and removes it. Returns the seconds of each.
 fn come_and_go(setting: &Setting, container: &mut dyn Container, batch: Batch<'_>) -> Result<(f64, f64)> {
     Ok((container.insert(&setting.pool, batch)?, container.remove(&setting.pool, batch)?))
 }
 
-/// The lines of batches of one size; ours are the seconds of removals, the other side's those of insertions.
+/// The lines of one batch size. In `pairs`, our side holds removals and the other side insertions.
 fn report_batches(report: &mut Report, name: &str, len: usize, pairs: &Pairs) {
     let rate = |time: f64| len as f64 / time / 1e6;
     report.line(Line::figure(format!("{name}, insert {len}"), "M/s", rate(pairs.other()), ""));
@@ -212,12 +215,12 @@ fn sizes(is_quick: bool) -> &'static [(usize, usize)] {
     if is_quick { &QUICK_SIZES } else { &SIZES }
 }
 
-/// Whether a side is wanted.
+/// Whether the options select a side.
 fn is_wanted(setting: &Setting, name: &str) -> bool {
     setting.kernel.as_deref().is_none_or(|wanted| wanted == name)
 }
 
-/// Measures what the report is about.
+/// Runs the benchmark.
 pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
     let pool = &setting.pool;
     let scale = setting.origin.scale();
@@ -251,7 +254,7 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
     contest::run(setting, report, &edges, sizes)
 }
 
-/// The container alone: wholly live, and over a plain CSR.
+/// Measures the container alone and over a plain CSR.
 fn containers(setting: &Setting, report: &mut Report, edges: Batch<'_>, is_quick: bool) -> Result<()> {
     let sizes = sizes(is_quick);
     let scale = setting.origin.scale();
@@ -279,7 +282,7 @@ fn containers(setting: &Setting, report: &mut Report, edges: Batch<'_>, is_quick
     Ok(())
 }
 
-/// The container alone on a real graph.
+/// Measures the container alone on a real graph.
 fn social(setting: &Setting, report: &mut Report, path: &Path, sizes: &[(usize, usize)]) -> Result<()> {
     let csr = memory::real(setting, path)?;
     let scale = csr.vertex_bound().next_power_of_two().ilog2();
@@ -295,7 +298,7 @@ fn social(setting: &Setting, report: &mut Report, path: &Path, sizes: &[(usize, 
     Ok(())
 }
 
-/// The time from one edge to its published version.
+/// Measures the time from one edge to its published version.
 fn one_edge(setting: &Setting, report: &mut Report, name: &str, live: &mut dyn Container) -> Result<()> {
     const TRIALS: usize = 20_000;
     let mut supply = Supply::new(setting.origin.scale(), 78)?;

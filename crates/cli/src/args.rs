@@ -1,6 +1,6 @@
-//! The command line: the one definition of verbs, options and their help.
+//! The command line: the only definition of verbs, options and help texts.
 //!
-//! Shell completions and man pages are made from it, so an option is written here and nowhere else.
+//! Shell completions and man pages are generated from this definition.
 
 mod ask;
 mod index;
@@ -12,14 +12,15 @@ mod run;
 mod versions;
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand};
 
-pub use ask::{ExportArgs, ExportFormat, InfoArgs, Listing, Query, QueryArgs, Selection, VertexSide};
+pub use ask::{ExportArgs, InfoArgs, Listing, Query, QueryArgs, Selection, VertexDirection};
 pub use index::{IndexAction, IndexArgs};
 pub use live::{ApplyArgs, CheckpointArgs};
 pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadHeader, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
-pub use make::{GenerateArgs, GenerateCommon, Shape};
+pub use make::{GenerateArgs, GenerateCommon, GeneratorShape};
 pub use run::RunArgs;
 pub use versions::{AppendArgs, DiffArgs, DropArgs, KindArgs, MergeArgs, RetainArgs, retention_text};
 
@@ -34,9 +35,16 @@ Examples:
 Exit status: 0 done, 1 it failed, 2 the command line does not parse, 130 interrupted.
 `anden VERB --help` explains a verb and shows examples.";
 
+/// The version, and the commit where the Makefile built the program.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let commit = option_env!("ANDEN_COMMIT").filter(|commit| !commit.is_empty());
+    let commit = commit.map_or_else(String::new, |commit| format!(" ({commit})"));
+    format!("{}{commit}", env!("CARGO_PKG_VERSION"))
+});
+
 /// A graph engine for one machine: load, analyse and ask.
 #[derive(Debug, Parser)]
-#[command(name = "anden", version, after_help = TOP_EXAMPLES, max_term_width = 110)]
+#[command(name = "anden", version = VERSION.as_str(), after_help = TOP_EXAMPLES, max_term_width = 110)]
 #[command(subcommand_value_name = "VERB", subcommand_help_heading = "Verbs")]
 pub struct Cli {
     #[command(flatten)]
@@ -48,23 +56,27 @@ pub struct Cli {
 /// Options of every verb.
 #[derive(Args, Clone, Debug)]
 pub struct Global {
-    /// Print one JSON object on standard output, and nothing else there (but for completions and man; refused where the
-    /// result itself goes to standard output); numbers that JSON has not are the strings "inf", "-inf" and "nan"
+    /// Print one JSON object to standard output and nothing else. Infinite and undefined numbers are the strings "inf",
+    /// "-inf" and "nan". Not for completions and man, nor if the result itself goes to standard output
     #[arg(long, global = true, help_heading = "Options of every verb")]
     pub json: bool,
     /// Worker threads [default: one for each core]
     #[arg(long, global = true, value_name = "N", value_parser = parse::threads, help_heading = "Options of every verb", allow_negative_numbers = true)]
     pub threads: Option<usize>,
-    /// Hard memory budget of load, append, apply, checkpoint, merge, run, query, export, diff and generate: 512M, 4G;
-    /// otherwise most of what is free. What a command says it needs includes the pages of files that it needs at a time
+    /// Limit the memory, for example 512M or 4G [default: most of the free memory]. Applies to load, append, apply,
+    /// checkpoint, merge, run, query, export, diff and generate. Includes file pages that a command needs at one time
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse::bytes, help_heading = "Options of every verb", allow_hyphen_values = true)]
     pub memory: Option<u64>,
-    /// No progress bars, and no report where the result is a file
+    /// Show no progress bars, and no report if the result is a file
     #[arg(long, global = true, help_heading = "Options of every verb")]
     pub quiet: bool,
+    /// Show what the database does on standard error, in place of progress bars: recovery, checkpoints, merges, slow
+    /// commits and errors in the background. `-vv` shows details, `-vvv` everything
+    #[arg(short, long, global = true, action = ArgAction::Count, help_heading = "Options of every verb")]
+    pub verbose: u8,
 }
 
-/// What to do.
+/// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Load(LoadArgs),
@@ -73,9 +85,9 @@ pub enum Verb {
     Run(RunArgs),
     Query(QueryArgs),
     Index(IndexArgs),
-    /// Read every checksum of a database and cross-check every structure
+    /// Verify every checksum of a database and check all structures against each other
     ///
-    /// Exit status 1 and the place of the first fault if anything is damaged.
+    /// If anything is damaged, prints the place of the first fault and exits with status 1.
     #[command(after_help = "Examples:\n  anden verify social.anden")]
     Verify(DatabaseArgs),
     Export(ExportArgs),
@@ -87,26 +99,26 @@ pub enum Verb {
     Drop(DropArgs),
     Diff(DiffArgs),
     Retain(RetainArgs),
-    /// Print the completions of a shell
+    /// Print shell completions
     #[command(after_help = "Examples:\n  anden completions bash > ~/.local/share/bash-completion/completions/anden")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Write the man pages, one a verb, question and kind, or print the main one
+    /// Write man pages to a directory, or print the main one
     #[command(after_help = "Examples:\n  anden man | man -l -\n  anden man ~/.local/share/man/man1")]
     Man {
-        /// Where to write `anden.1`, `anden-load.1` and so on [default: print `anden.1`]
+        /// The directory for `anden.1`, `anden-load.1` and so on [default: print `anden.1`]
         directory: Option<PathBuf>,
     },
     Apply(ApplyArgs),
     Checkpoint(CheckpointArgs),
 }
 
-/// The arguments of a verb that only names a database.
+/// Arguments of a verb that takes only a database.
 #[derive(Args, Debug)]
 pub struct DatabaseArgs {
-    /// The database: a directory
+    /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
 }

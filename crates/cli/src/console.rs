@@ -1,71 +1,70 @@
-//! Standard output: one JSON object, or aligned tables with readable numbers.
+//! Standard output: one JSON object, or aligned tables for people.
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
-pub use anden::size;
+pub use anden_base::size::size;
 use serde_json::Value;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 
-/// Standard output, buffered. Nothing reaches it before [`finish`](Self::finish) or a full buffer.
+/// Buffered standard output. Output appears at [`finish`](Self::finish) or when the buffer is full.
 pub struct Console {
     out: BufWriter<StdoutLock<'static>>,
-    /// What was done before anything is printed, if anything was.
+    /// The work completed before the output, for error messages.
     done: Option<&'static str>,
 }
 
 impl Console {
-    /// Takes standard output.
+    /// Locks standard output.
     pub fn new() -> Self {
         Self { out: BufWriter::new(io::stdout().lock()), done: None }
     }
 
-    /// The same, for the report of what was `done`, as in "the database was made": who cannot be told that is told so.
+    /// A console for the report of completed work, as in "the database was made". If the output fails, the error says
+    /// what was done.
     pub fn after(done: &'static str) -> Self {
         Self { done: Some(done), ..Self::new() }
     }
 
-    /// Prints a line.
     pub fn line(&mut self, text: impl std::fmt::Display) -> Result {
         writeln!(self.out, "{text}").map_err(|error| self.failed(error))
     }
 
-    /// Prints one JSON object.
     pub fn object(&mut self, object: &Value) -> Result {
         self.line(object)
     }
 
-    /// Prints a table.
-    pub fn table(&mut self, table: &Table) -> Result {
+    pub fn table(&mut self, table: &ConsoleTable) -> Result {
         self.bytes(table.to_string().as_bytes())
     }
 
-    /// Prints text as it is.
+    /// Prints bytes unchanged.
     pub fn bytes(&mut self, text: &[u8]) -> Result {
         self.out.write_all(text).map_err(|error| self.failed(error))
     }
 
-    /// Hands over what is still buffered.
+    /// Writes the rest of the buffer.
     pub fn finish(mut self) -> Result {
         self.out.flush().map_err(|error| self.failed(error))
     }
 
-    fn failed(&self, error: io::Error) -> Failure {
-        match (Failure::stdout(error), self.done) {
-            (Failure::Failed(error), Some(done)) => Failure::failed(format!("{done}, but {error}")),
+    fn failed(&self, error: io::Error) -> CommandFailure {
+        // The work is done by now, so the message must not sound as if nothing had happened.
+        match (CommandFailure::stdout(error), self.done) {
+            (CommandFailure::Failed(error), Some(done)) => CommandFailure::failed(format!("{done}, but {error}")),
             (failure, _) => failure,
         }
     }
 }
 
-/// Rows of cells in aligned columns: the first column to the left, numbers to the right.
+/// A table with aligned columns: the first one and text to the left, numbers to the right.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct ConsoleTable {
     rows: Vec<Vec<String>>,
     has_header: bool,
 }
 
-impl Table {
+impl ConsoleTable {
     /// A table without a header.
     pub fn new() -> Self {
         Self::default()
@@ -76,23 +75,23 @@ impl Table {
         Self { rows: vec![names.iter().map(ToString::to_string).collect()], has_header: true }
     }
 
-    /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) -> &mut Self {
         self.rows.push(cells.into_iter().collect());
         self
     }
 
-    /// Adds a row of a name and a value.
+    /// Adds a row with a name and a value.
     pub fn pair(&mut self, name: &str, value: impl std::fmt::Display) -> &mut Self {
         self.row([name.to_owned(), value.to_string()])
     }
 }
 
-impl std::fmt::Display for Table {
+impl std::fmt::Display for ConsoleTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let num_columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let cells = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
         let widths: Vec<usize> =
+            // Widths count characters, because a character may take several bytes.
             (0..num_columns).map(|i| cells(i).map(|cell| cell.chars().count()).max().unwrap_or(0)).collect();
         let body = usize::from(self.has_header);
         let is_number = |cell: &String| cell.chars().all(|c| c.is_ascii_digit() || "-+.,e".contains(c));
@@ -106,13 +105,14 @@ impl std::fmt::Display for Table {
                 let gap = if i == 0 { "" } else { "  " };
                 line += &if right[i] { format!("{gap}{cell:>width$}") } else { format!("{gap}{cell:<width$}") };
             }
+            // Padding at the end of a line would only wrap it on narrow terminals.
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
     }
 }
 
-/// `1,342,296`
+/// Formats a count: `1,342,296`.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -125,7 +125,7 @@ pub fn count(number: u64) -> String {
     text
 }
 
-/// `12.4 ms`, `3.21 s`
+/// Formats seconds: `12.4 ms`, `3.21 s`.
 pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 1e-3 => format!("{:.0} us", s * 1e6),
@@ -135,11 +135,12 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// Up to six significant digits, without a tail of zeros.
+/// Formats a number with up to six significant digits, without trailing zeros.
 pub fn real(value: f64) -> String {
     if !value.is_finite() {
         return if value > 0.0 { "infinity".into() } else { value.to_string() };
     }
+    // Below 1e15, an `f64` holds every whole number, so all digits are exact.
     if value == value.trunc() && value.abs() < 1e15 {
         return format!("{}{}", if value < 0.0 { "-" } else { "" }, count(value.abs() as u64));
     }
@@ -151,7 +152,7 @@ pub fn real(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// Scores with the same number of decimals: six significant digits of the largest.
+/// Formats scores with equal numbers of decimals, so that the largest has six significant digits.
 pub fn scores(values: impl Iterator<Item = f64> + Clone) -> Vec<String> {
     let largest = values.clone().map(f64::abs).filter(|value| value.is_finite()).fold(0.0, f64::max);
     let digits = if largest > 0.0 { largest.log10().floor() as i32 + 1 } else { 1 };
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn columns_align() {
-        let mut table = Table::with_header(&["name", "count"]);
+        let mut table = ConsoleTable::with_header(&["name", "count"]);
         table.row(["a".into(), "7".into()]).row(["long name".into(), "1,000".into()]);
         assert_eq!(table.to_string(), "name       count\na              7\nlong name  1,000\n");
     }

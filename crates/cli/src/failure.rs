@@ -1,36 +1,37 @@
-//! Why a command ends early, and with which exit status.
+//! Failures of a command, and their exit statuses.
 
 use std::io::{self, Write};
 
-use anden::size_at_least;
+use anden_base::size::size_at_least;
 
-/// Why a command ends early.
+/// The reason why a command ends early.
 #[derive(Debug)]
-pub enum Failure {
-    /// The command line does not fit: status 2.
+pub enum CommandFailure {
+    /// The command line is invalid: status 2.
     Usage(String),
-    /// It failed: status 1.
+    /// The command failed: status 1.
     Failed(anyhow::Error),
-    /// A fault of the program, which has been told already: status 1.
+    /// The program panicked, and the panic hook printed the message: status 1.
     Fault,
     /// Ctrl-C: status 130.
     Cancelled,
-    /// Nobody reads standard output any more, which is no error: status 0.
+    /// The reader of standard output closed the pipe, which is not an error: status 0.
     ClosedPipe,
 }
 
-/// A result of a verb.
-pub type Result<T = ()> = std::result::Result<T, Failure>;
+/// The result of a verb.
+pub type Result<T = ()> = std::result::Result<T, CommandFailure>;
 
-impl Failure {
-    /// A failure that is told by `message` alone.
+impl CommandFailure {
+    /// A failure with this message.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::Failed(anyhow::Error::msg(message.into()))
     }
 
-    /// What happened to standard output.
+    /// Converts an error of standard output.
     pub fn stdout(error: io::Error) -> Self {
         match error.kind() {
+            // The reader, such as `head`, has all lines that it wants.
             io::ErrorKind::BrokenPipe => Self::ClosedPipe,
             _ => Self::failed(format!("standard output: cannot write: {error}")),
         }
@@ -42,24 +43,26 @@ impl Failure {
             Self::ClosedPipe => 0,
             Self::Failed(_) | Self::Fault => 1,
             Self::Usage(_) => 2,
-            // 128 and the number of SIGINT.
+            // 128 plus the number of SIGINT, as shells report it.
             Self::Cancelled => 130,
         }
     }
 
-    /// The line for standard error: what, where, what to do.
+    /// The line for standard error; `None`: print nothing.
     pub fn line(&self) -> Option<String> {
         let text = match self {
+            // The panic hook has printed the fault already.
             Self::ClosedPipe | Self::Fault => return None,
             Self::Usage(message) => message.clone(),
             Self::Failed(error) => format!("{error:#}"),
             Self::Cancelled => "interrupted: the database is as it was at its last commit".into(),
         };
+        // A failure is one line, also if the text of an error has several.
         Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 }
 
-impl From<anden::Error> for Failure {
+impl From<anden::Error> for CommandFailure {
     fn from(error: anden::Error) -> Self {
         match error {
             anden::Error::Cancelled => Self::Cancelled,
@@ -72,17 +75,29 @@ impl From<anden::Error> for Failure {
     }
 }
 
-/// Writes to standard error, under the name of the program.
+impl From<anden_formats::Error> for CommandFailure {
+    fn from(error: anden_formats::Error) -> Self {
+        anden::Error::from(error).into()
+    }
+}
+
+impl From<anden_graph::Error> for CommandFailure {
+    fn from(error: anden_graph::Error) -> Self {
+        anden::Error::from(error).into()
+    }
+}
+
+/// Prints a line to standard error, after the name of the program.
 pub fn complain(text: &str) {
-    // Where standard error is closed, the exit status has to do.
+    // If standard error is closed, the exit status has to suffice.
     let _ = writeln!(io::stderr(), "anden: {text}");
 }
 
-/// What to do about an error that does not say so itself.
+/// A hint for an error that has none.
 fn advice(error: &anden::Error) -> Option<String> {
     match error {
         anden::Error::Corrupt(_) => Some("restore the database from a copy, or load it again from its source".into()),
-        // One word, so that a shell takes it as it is.
+        // One word, so that a shell takes the size as one argument.
         anden::Error::Memory { needed, .. } => {
             let needed = size_at_least(*needed).replace(' ', "");
             Some(format!("give it --memory {needed}, or free memory"))
@@ -98,15 +113,15 @@ mod tests {
 
     #[test]
     fn statuses() {
-        assert_eq!(Failure::from(anden::Error::Cancelled).status(), 130);
-        assert_eq!(Failure::from(anden::Error::NotFound("x".into())).status(), 1);
-        assert_eq!(Failure::stdout(io::ErrorKind::BrokenPipe.into()).status(), 0);
-        assert_eq!(Failure::stdout(io::ErrorKind::StorageFull.into()).status(), 1);
+        assert_eq!(CommandFailure::from(anden::Error::Cancelled).status(), 130);
+        assert_eq!(CommandFailure::from(anden::Error::InvalidInput("x".into())).status(), 1);
+        assert_eq!(CommandFailure::stdout(io::ErrorKind::BrokenPipe.into()).status(), 0);
+        assert_eq!(CommandFailure::stdout(io::ErrorKind::StorageFull.into()).status(), 1);
     }
 
     #[test]
     fn a_failure_is_one_line() {
-        let failure = Failure::failed("first\nsecond");
+        let failure = CommandFailure::failed("first\nsecond");
         assert_eq!(failure.line().as_deref(), Some("first second"));
     }
 }

@@ -1,16 +1,19 @@
-//! Keys and results as text and as JSON.
+//! Keys and results, formatted as text and as JSON.
 
 use std::fmt::Write;
 
-use anden::{EdgeWeight, Key, KeyRef, PropertyValue, Value, Values, push_update_column};
+use anden::job::{Value, Values};
+use anden::property::{KeyRef, PropertyValue};
+use anden::{EdgeWeight, Key};
+use anden_formats::push_update_column;
 use serde_json::json;
 
 use crate::console::{count, real};
 
-/// What Graphalytics writes for a vertex that a search from the source does not reach.
+/// Graphalytics writes this distance for an unreached vertex.
 const UNREACHED_HOPS: u64 = i64::MAX as u64;
 const UNREACHED_DISTANCE: &str = "infinity";
-/// What is written where there is no parent.
+/// Written for a vertex without a parent.
 const NO_VERTEX: &str = "-1";
 
 /// A key as JSON: a number or a string.
@@ -26,7 +29,7 @@ pub fn keys_json(keys: &[Key]) -> serde_json::Value {
     keys.iter().map(key_json).collect()
 }
 
-/// A number as JSON; what JSON has no number for is a string, since null is no value at all.
+/// A number as JSON. Infinities and NaN become strings, because null means no value.
 pub fn real_json(value: f64) -> serde_json::Value {
     match value {
         f64::INFINITY => json!("inf"),
@@ -51,7 +54,7 @@ pub fn property_json(value: &PropertyValue<'_>) -> serde_json::Value {
         PropertyValue::Boolean(value) => json!(value),
         PropertyValue::I64(value) => json!(value),
         PropertyValue::U64(value) => json!(value),
-        // As short as its text.
+        // Through the shortest text: 0.1, not 0.10000000149011612.
         PropertyValue::F32(value) => real_json(value.to_string().parse().unwrap_or_else(|_| f64::from(*value))),
         PropertyValue::F64(value) => real_json(*value),
         PropertyValue::String(value) => json!(value),
@@ -66,11 +69,11 @@ pub fn properties_json(properties: &[(&str, PropertyValue<'_>)]) -> serde_json::
     object.into()
 }
 
-/// A figure of a summary as JSON.
+/// A summary figure as JSON.
 pub fn value_json(value: &Value) -> serde_json::Value {
     match value {
         Value::Integer(number) => json!(number),
-        // The sum of nothing is -0.
+        // An empty sum is -0.0; adding 0.0 makes it 0.0.
         Value::Real(number) => real_json(*number + 0.0),
         Value::Key(key) => key_json(key),
         Value::Keys(keys) => keys_json(keys),
@@ -80,7 +83,7 @@ pub fn value_json(value: &Value) -> serde_json::Value {
     }
 }
 
-/// A figure of a summary for people; rankings are tables of their own.
+/// A summary figure as text. Rankings have tables of their own.
 pub fn value_text(value: &Value) -> String {
     match value {
         Value::Integer(number) => count(*number),
@@ -91,7 +94,7 @@ pub fn value_text(value: &Value) -> String {
     }
 }
 
-/// The first keys, and how many more there are.
+/// The first keys, and the number of further ones.
 pub fn keys_text(keys: &[Key]) -> String {
     const SHOWN: usize = 20;
     let shown = keys.iter().take(SHOWN).map(key_text).collect::<Vec<_>>().join(", ");
@@ -101,7 +104,7 @@ pub fn keys_text(keys: &[Key]) -> String {
     }
 }
 
-/// A key for people, as [`push_key`] has it.
+/// A key as text, as [`push_key`] writes it.
 pub fn key_text(key: &Key) -> String {
     let mut text = String::new();
     match key {
@@ -111,7 +114,7 @@ pub fn key_text(key: &Key) -> String {
     text
 }
 
-/// Appends a key: in quotes, as `diff` has it, where it would not be one column, and where it would be read as no vertex.
+/// Appends a key. Quotes it, as `diff` does, if the key would not be one column or would read as [`NO_VERTEX`].
 pub fn push_key(line: &mut String, key: KeyRef<'_>) {
     match key {
         KeyRef::Integer(number) => push(line, number),
@@ -125,7 +128,7 @@ fn push(line: &mut String, shown: impl std::fmt::Display) {
     let _ = write!(line, "{shown}");
 }
 
-/// Appends the value of a vertex in the form of Graphalytics; ids of vertices are named by `key`.
+/// Appends the value of a vertex as Graphalytics writes it. `key` returns the keys of vertices.
 pub fn push_value<'a, E>(
     line: &mut String,
     values: &Values<'_>,

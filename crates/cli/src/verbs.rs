@@ -1,4 +1,4 @@
-//! What each verb does: call the library, print what it says.
+//! The verbs: each calls the library and prints the result.
 
 mod append;
 mod degrees;
@@ -22,20 +22,20 @@ mod versions;
 use std::path::Path;
 use std::sync::Arc;
 
-use anden::{
-    Aside, Database, Output, OutputContent, OutputFormat, PolicyStats, PrefetchStats, Progress, Session, View,
-    write_aside,
-};
+use anden::export::{ExportFormat, Output};
+use anden::stats::{PolicyStats, PrefetchStats};
+use anden::{Database, OpenOptions, Progress, Session, View};
+use anden_formats::{Aside, OutputContent, write_aside};
 use serde_json::json;
 
 use crate::args::{Cli, Global, Selection, Verb};
-use crate::failure::{Failure, Result, complain};
+use crate::failure::{CommandFailure, Result, complain};
 use crate::watch::Watch;
 
-/// How many names a note lists at most.
+/// Maximum number of names in a note.
 const MAX_NAMES: usize = 10;
 
-/// Executes the command line.
+/// Runs the command.
 pub fn execute(cli: Cli) -> Result {
     let global = &cli.global;
     match cli.verb {
@@ -60,71 +60,80 @@ pub fn execute(cli: Cli) -> Result {
     }
 }
 
-/// The threads, the budget and the watcher that the options of every verb ask for.
+/// Opens a session with the threads, memory and progress of the global options.
 fn session(global: &Global) -> Result<(Session, Arc<Watch>)> {
-    let watch = Arc::new(Watch::new(global.quiet));
+    // Events and a progress bar would write over each other.
+    let watch = Arc::new(Watch::new(global.quiet || global.verbose > 0));
     let session = Session::new(global.threads.unwrap_or(0))?;
     Ok((session.with_memory(global.memory).with_progress(watch.clone()), watch))
 }
 
-/// The format that the name of an output asks for.
+/// The output format for a file name.
 ///
 /// # Errors
-/// The name is that of a format in which this content is not written, or that of a file of a database: nothing has been
-/// done.
-fn output_format(path: &Path, content: OutputContent) -> Result<OutputFormat> {
+/// This content cannot be written in that format, or the file belongs to a database. Nothing was written.
+fn output_format(path: &Path, content: OutputContent) -> Result<ExportFormat> {
+    // Checked first, because `MANIFEST` and `LOCK` have no ending and would pass as text.
     require_no_database_file(path)?;
-    anden::output_format(path, content).map_err(|error| Failure::Usage(error.to_string()))
+    ExportFormat::of_path(path, content).map_err(|error| CommandFailure::Usage(error.to_string()))
 }
 
-/// Refuses an output that would replace a file of a database.
+/// Refuses an output path that would replace a file of a database.
 fn require_no_database_file(path: &Path) -> Result {
-    match anden::is_database_file(path) {
-        true => Err(Failure::Usage(format!("{} is a file of a database: name another file", path.display()))),
+    match anden_snapshots::is_database_file(path) {
+        true => Err(CommandFailure::Usage(format!("{} is a file of a database: name another file", path.display()))),
         false => Ok(()),
     }
 }
 
-/// Refuses to write to what is read or written already; `option` names `path`.
+/// Refuses an output path that equals another path of the command; `option` names it in the error.
 fn require_apart(other: &Path, path: &Path, option: &str) -> Result {
+    // Two spellings of a path can name one file.
     let is_one = other != Path::new("-")
         && (other == path || matches!((other.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b));
     match is_one {
-        true => Err(Failure::Usage(format!("{option} {} is {}: name another file", path.display(), other.display()))),
+        true => {
+            Err(CommandFailure::Usage(format!("{option} {} is {}: name another file", path.display(), other.display())))
+        }
         false => Ok(()),
     }
 }
 
-/// Writes a file with `body`, until Ctrl-C, and leaves it aside: then there is none.
+/// Writes a temporary file with `body`; the caller publishes it. Ctrl-C cancels and removes the file.
 fn write_aside_watched<T>(
     path: &Path,
     watch: &Watch,
     body: impl FnOnce(&mut Output<'_>) -> Result<T>,
 ) -> Result<(T, Aside)> {
     let written = write_aside(path, watch, body);
-    if watch.is_cancelled() { Err(Failure::Cancelled) } else { written }
+    // The error of an interrupted write may be any, so the signal decides the message.
+    if watch.is_cancelled() { Err(CommandFailure::Cancelled) } else { written }
 }
 
-/// Opens a database for reading, in the way that is asked for; without its log where snapshots were selected.
+/// Opens a database for reading, as the selection asks. For a snapshot or window, the WAL is not read.
 fn open_selected(path: &Path, session: &Session, selection: &Selection) -> Result<Database> {
-    let session = session.clone().with_io(selection.io.unwrap_or_default());
-    if selection.snapshot.is_some() || selection.window.is_some() {
-        return Ok(Database::open_snapshots_in(path, &session)?);
-    }
-    open(path, &session)
+    // A snapshot needs no commits that came later, so a damaged WAL is no obstacle.
+    let snapshots_only = selection.snapshot.is_some() || selection.window.is_some();
+    let io = selection.io.unwrap_or_default();
+    Ok(Database::open_with(path, &OpenOptions { read_only: true, snapshots_only, io, ..session.into() })?)
 }
 
 /// Opens a database for reading.
 fn open(path: &Path, session: &Session) -> Result<Database> {
-    Ok(Database::open_read_only_in(path, session)?)
+    Ok(Database::open_with(path, &OpenOptions { read_only: true, ..session.into() })?)
 }
 
-/// Opens a database as its one writer.
+/// Opens the snapshots of a database for reading, without the WAL.
+fn open_snapshots(path: &Path, session: &Session) -> Result<Database> {
+    Ok(Database::open_with(path, &OpenOptions { snapshots_only: true, ..session.into() })?)
+}
+
+/// Opens a database for writing.
 fn open_to_write(path: &Path, session: &Session) -> Result<Database> {
-    Ok(Database::open_in(path, session)?)
+    Ok(Database::open_with(path, &session.into())?)
 }
 
-/// The version of the graph that is asked for.
+/// The selected version of the graph.
 fn whole_view(database: &Database, selection: &Selection) -> Result<View> {
     Ok(match (&selection.snapshot, &selection.window) {
         (Some(snapshot), _) => database.snapshot(snapshot)?,
@@ -133,7 +142,7 @@ fn whole_view(database: &Database, selection: &Selection) -> Result<View> {
     })
 }
 
-/// The part of the graph that is asked for, with a note on labels that no vertex has.
+/// The selected part of the graph. Prints a note about unknown labels.
 fn view(database: &Database, selection: &Selection, global: &Global) -> Result<View> {
     let view = whole_view(database, selection)?;
     let view = selection.prefetch.map_or(view.clone(), |policy| view.with_prefetch(policy));
@@ -145,8 +154,8 @@ fn view(database: &Database, selection: &Selection, global: &Global) -> Result<V
     }
 }
 
-/// Says which of the types that were asked for no edge has. To know all types takes a pass over all edges: only an empty
-/// answer is worth it.
+/// Prints a note about selected types that no edge has. Finding all types reads all edges, so call this only if the
+/// result is empty.
 fn note_unknown_types(database: &Database, selection: &Selection, global: &Global) -> Result {
     if !selection.types.is_empty() && !global.quiet {
         say_unknown("edge", "type", &selection.types, &whole_view(database, selection)?.known_types()?);
@@ -154,7 +163,7 @@ fn note_unknown_types(database: &Database, selection: &Selection, global: &Globa
     Ok(())
 }
 
-/// The part with vertices that have one of these labels.
+/// The part with these labels.
 fn of_labels(view: &View, labels: &[String], global: &Global) -> Result<View> {
     let part = view.labels(labels)?;
     if !global.quiet {
@@ -163,7 +172,7 @@ fn of_labels(view: &View, labels: &[String], global: &Global) -> Result<View> {
     Ok(part)
 }
 
-/// Says which names no vertex or edge has.
+/// Prints a note for each name that no vertex or edge has.
 fn say_unknown(whose: &str, what: &str, asked: &[String], known: &[String]) {
     for name in asked.iter().filter(|name| !known.contains(name)) {
         let known: Vec<_> = known.iter().take(MAX_NAMES).map(String::as_str).collect();
@@ -171,7 +180,7 @@ fn say_unknown(whose: &str, what: &str, asked: &[String], known: &[String]) {
     }
 }
 
-/// What was read ahead, under this name, where anything was.
+/// Adds the counters of the prefetcher, if it did anything.
 fn add_prefetch_json(object: &mut serde_json::Value, stats: &PrefetchStats) {
     if stats.has_worked() {
         let policies = stats.by_policy().into_iter().filter(|(_, stats)| *stats != PolicyStats::default());

@@ -1,21 +1,22 @@
-//! The person at the terminal: progress bars, and Ctrl-C.
+//! Progress bars on the terminal, and signals such as Ctrl-C.
 
 use std::io::IsTerminal;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anden::{Progress, StandardInput};
+use anden::Progress;
+use anden_base::standard_input::StandardInput;
 use indicatif::{ProgressBar, ProgressStyle};
+use parking_lot::Mutex;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::failure::{Failure, complain};
+use crate::failure::{CommandFailure, complain};
 
 static INTERRUPT: AtomicBool = AtomicBool::new(false);
 static MUST_CLEAN_UP: AtomicBool = AtomicBool::new(false);
 
-/// Shows stages on standard error if that is a terminal, and passes Ctrl-C on to the work.
+/// Shows progress on standard error if that is a terminal, and passes Ctrl-C on to the work.
 #[derive(Debug)]
 pub struct Watch {
     is_visible: bool,
@@ -23,23 +24,24 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts to listen for Ctrl-C, SIGTERM and SIGHUP. The first one ends the process at once, unless there is something
-    /// to [clean up](Self::clean_up_from_here); a second one always does. Signals that the parent process had ignored, as
-    /// `nohup` does, stay ignored.
+    /// Listens for Ctrl-C, SIGTERM and SIGHUP. The first signal ends the process at once, unless
+    /// [`clean_up_from_here`](Self::clean_up_from_here) was called; a second signal always does. Signals that the
+    /// parent process ignores, as `nohup` does, stay ignored.
     pub fn new(is_quiet: bool) -> Self {
-        // Without a handler the process ends at once, which leaves the database whole as well.
+        // An error is harmless: without a handler, a signal ends the process, and the database stays intact.
         let _ = listen();
         Self { is_visible: !is_quiet && std::io::stderr().is_terminal(), bar: Mutex::new(None) }
     }
 
-    /// From now on files are written that must go if the work stops: Ctrl-C lets it stop by itself.
+    /// From now on, the first signal only cancels the work, so that the work removes its unfinished files.
     pub fn clean_up_from_here(&self) {
+        // Relaxed: the flag guards no other memory, and the signal thread needs only its value.
         MUST_CLEAN_UP.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the last bar off the terminal.
+    /// Removes the progress bar.
     pub fn clear(&self) {
-        if let Some(bar) = self.bar.lock().unwrap_or_else(|e| e.into_inner()).take() {
+        if let Some(bar) = self.bar.lock().take() {
             bar.finish_and_clear();
         }
     }
@@ -50,6 +52,7 @@ impl Progress for Watch {
         if !self.is_visible {
             return;
         }
+        // The bar of the stage before must go before the next one is drawn.
         self.clear();
         let bar = match total {
             Some(total) => ProgressBar::new(total).with_style(style("{msg:<24} {wide_bar} {percent:>3} % {eta:>4}")),
@@ -57,49 +60,52 @@ impl Progress for Watch {
         };
         bar.set_message(name.to_owned());
         bar.enable_steady_tick(Duration::from_millis(100));
-        *self.bar.lock().unwrap_or_else(|e| e.into_inner()) = Some(bar);
+        *self.bar.lock() = Some(bar);
     }
 
     fn advance(&self, amount: u64) {
         if !self.is_visible {
             return;
         }
-        if let Some(bar) = &*self.bar.lock().unwrap_or_else(|e| e.into_inner()) {
+        if let Some(bar) = &*self.bar.lock() {
             bar.inc(amount);
         }
     }
 
     fn is_cancelled(&self) -> bool {
+        // Relaxed: a check that misses the signal is followed by another one.
         INTERRUPT.load(Ordering::Relaxed)
     }
 }
 
-/// Starts the thread that signals wake.
+/// Starts the signal thread.
 fn listen() -> std::io::Result<()> {
-    // A handler would replace "ignored", so it has to be asked before.
+    // A handler would replace "ignored", so check that first.
     let mut signals = Signals::new(heeded([SIGINT, SIGTERM, SIGHUP]))?;
     let wake = move || {
         for _ in &mut signals {
+            // A second signal means that the user no longer waits for a clean end.
             if INTERRUPT.swap(true, Ordering::Relaxed) || !MUST_CLEAN_UP.load(Ordering::Relaxed) {
-                if let Some(line) = Failure::Cancelled.line() {
+                if let Some(line) = CommandFailure::Cancelled.line() {
                     complain(&line);
                 }
-                std::process::exit(Failure::Cancelled.status().into());
+                std::process::exit(CommandFailure::Cancelled.status().into());
             }
+            // The work may wait for standard input without a limit: wake it.
             StandardInput::stop();
         }
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(wake).map(drop)
 }
 
-/// The signals among some that this process does not ignore; all of them where the kernel does not tell.
+/// The signals that this process does not ignore; all of them if the system does not tell.
 fn heeded(signals: impl IntoIterator<Item = i32>) -> Vec<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = ignored_signals(&status);
     signals.into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect()
 }
 
-/// The mask of ignored signals, with bit 0 for signal 1, of a text as that of `/proc/self/status` (see proc(5)).
+/// The mask of ignored signals in the text of `/proc/self/status` (see proc(5)); bit 0 is signal 1.
 fn ignored_signals(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
@@ -117,7 +123,7 @@ mod tests {
     fn ignored_signals_are_read_from_the_mask() {
         let status = "Name:\tanden\nSigBlk:\t0000000000000003\nSigIgn:\t0000000000001001\nSigCgt:\t00000000ffffffff\n";
         let ignored = |signal: i32| ignored_signals(status) >> (signal - 1) & 1 == 1;
-        // SIGPIPE is 13.
+        // 13 is SIGPIPE.
         assert_eq!([SIGHUP, SIGINT, SIGTERM, 13].map(ignored), [true, false, false, true]);
         assert_eq!((ignored_signals(""), ignored_signals("SigIgn:\tx")), (0, 0));
     }

@@ -1,10 +1,10 @@
-//! From changes to a new snapshot.
+//! Appends: changes become a new snapshot at once.
 //!
-//! Edges that are to be added and removed are read and their keys become ids ([`requests`], [`ids`]). As a
-//! [`ChangeSet`] they take the way of all changes from there on, but for the log and the memtable.
+//! Edges to add and remove are read, and their keys become ids ([`requests`], [`ids`]). As a [`ChangeSet`] they then
+//! take the path of all changes, but skip WAL and memtable.
 //!
-//! The work grows with what is asked for, not with the graph, save one case: to remove a vertex of a directed graph
-//! without in-lists is to look for the edges that lead to it.
+//! The work grows with the changes, not with the graph. The exception: removing a vertex from a directed graph without
+//! in-lists scans the graph for edges that lead to the vertex.
 
 mod arcs;
 mod changes;
@@ -17,13 +17,13 @@ mod vertices;
 
 use std::time::Instant;
 
-use base::VertexId;
-use base::parallel::Pool;
-use base::progress::Progress;
-use graph::Direction;
-use graph::formats::{InputPath, Source, SourceSummary};
-use graph::property::PropertySchema;
-use lama::{GraphOptions, View};
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_base::progress::Progress;
+use anden_formats::{InputPath, Source, SourceSummary};
+use anden_graph::GraphKind;
+use anden_graph::property::PropertySchema;
+use anden_snapshots::{GraphOptions, SnapshotView};
 
 pub use changes::Changes;
 pub use options::{AppendOptions, AppendReport, ExpectedGraph, ExpectedWeights, Maintenance};
@@ -32,29 +32,26 @@ use self::arcs::{sort_arcs, sort_removed};
 use self::edge_rows::{assign_rows, keep_rows};
 use self::ids::{Resolved, Unknown, resolve};
 use self::properties::{joined_schema, vertex_rows};
-use self::requests::{Reading, Requests, added_by, read_source, removed_by};
+use self::requests::{AppendContext, Requests, added_by, read_source, removed_by};
 use self::vertices::RemovedVertices;
-use crate::live::{AddedRows, ChangeSet, VertexValues, WrittenLevel, num_edges_of};
-use crate::load::{Budget, Duplicates, Expand, InputReport, note_on_repeated};
-use crate::{Database, Error, Result};
+use crate::live::{AddedRows, ChangeSet, VertexValues, WrittenSnapshot, num_edges_of};
+use crate::load::{Duplicates, Expand, InputReport, LoadBudget, note_on_repeated};
+use crate::{Engine, Error, Result};
 
-impl Database {
-    /// Makes a snapshot of what `inputs` add and [`AppendOptions::remove`] removes.
+impl Engine {
+    /// Makes a snapshot that adds `inputs` and removes [`AppendOptions::remove`].
     ///
-    /// Removals come first: an edge that is removed and added is there afterwards, and a removed vertex
-    /// that edges are added to is there with these alone. What is there already is not added again,
-    /// except to a multigraph; a weight replaces the one before. What is not there is not removed.
-    /// The snapshot is made even where nothing changes.
+    /// Removals come first: an edge that is removed and added exists afterwards. A removed vertex to which edges are
+    /// added exists with these edges only. Existing edges are not added again, except to a multigraph; a new weight
+    /// replaces the old one. Removals of missing edges do nothing. The snapshot is made even if nothing changes.
     ///
-    /// Cost: grows with what is asked for, not with the graph; but for the first vertex that is removed
-    /// from a directed graph without in-lists, the graph is read. Maintenance, where it is due, merges
-    /// as [`merge`](Self::merge) does.
+    /// Cost: grows with the changes, not with the graph. The first removal of a vertex from a directed graph without
+    /// in-lists reads the graph. If a merge is due afterwards, it costs as [`merge`](Self::merge) does.
     ///
     /// # Errors
-    /// The handle cannot write, an option does not fit the graph, an input is not what it should be (with
-    /// file and line), the changes do not fit the memory, the disk failed, or the caller wanted it. The
-    /// database is then as it was; only what happens during maintenance, after the snapshot is made,
-    /// leaves it there.
+    /// The handle cannot write; an option does not fit the graph; an input is malformed (with file and line). The
+    /// changes do not fit the memory; the disk failed; or `progress` cancelled the append. The database is then
+    /// unchanged. A failure of maintenance, after the snapshot is made, is no error: the report has it.
     pub fn append(
         &self,
         inputs: &[InputPath],
@@ -66,10 +63,10 @@ impl Database {
         append(self, inputs, options, pool, progress)
     }
 
-    /// As [`append`](Self::append), with what a program made up; of `options`, files are not looked at.
+    /// As [`append`](Self::append), for changes that a program makes. Files in `options` are ignored.
     ///
     /// # Errors
-    /// As [`append`](Self::append); a key or a weight that does not fit the graph.
+    /// As [`append`](Self::append); a key or a weight does not fit the graph.
     pub fn append_changes(
         &self,
         changes: &Changes,
@@ -84,7 +81,7 @@ impl Database {
 
 /// Appends files.
 fn append(
-    database: &Database,
+    database: &Engine,
     inputs: &[InputPath],
     options: &AppendOptions,
     pool: &Pool,
@@ -92,23 +89,24 @@ fn append(
 ) -> Result<AppendReport> {
     let append = Append::begin(database, inputs, options, pool, progress)?;
     let graph = database.options();
-    // Properties that were just committed are known too.
+    // The view includes committed properties that are in no snapshot yet.
     let view = database.view()?;
     let mut sources = options.sources(&view);
     sources.block_bytes = sources.block_bytes.min(append.budget.block_bytes);
     let mut source = Source::open(inputs, sources)?;
     require_edge_properties(graph, &source.facts().edge_properties)?;
+    // A held view keeps its version in memory while the inputs are read.
     drop(view);
     let expand = Expand::of_inputs(graph, source.facts())?;
     let added = read_source(append.reading(), &mut source)?;
     let mut source = Source::open(&options.remove, options.removals(graph))?;
-    let removed = read_source(Reading { graph: &unweighted(graph), ..append.reading() }, &mut source)?;
+    let removed = read_source(AppendContext { graph: &unweighted(graph), ..append.reading() }, &mut source)?;
     append.finish(added, removed, expand, options.name.as_deref())
 }
 
-/// Appends what a program made up.
+/// Appends changes that a program makes.
 fn append_changes(
-    database: &Database,
+    database: &Engine,
     changes: &Changes,
     options: &AppendOptions,
     pool: &Pool,
@@ -120,56 +118,56 @@ fn append_changes(
     let added = added_by(append.reading(), changes, &view)?;
     drop(view);
     require_edge_properties(graph, &added.edge_schema)?;
-    let removed = removed_by(Reading { graph: &unweighted(graph), ..append.reading() }, changes)?;
+    let removed = removed_by(AppendContext { graph: &unweighted(graph), ..append.reading() }, changes)?;
     let name = changes.name.as_deref().or(options.name.as_deref());
     append.finish(added, removed, Expand::of(graph, false), name)
 }
 
-/// Refuses properties of edges for a graph that has none.
+/// Refuses edge properties for a graph without them.
 fn require_edge_properties(graph: &GraphOptions, schema: &PropertySchema) -> Result<()> {
     match schema.iter().next() {
         Some((name, _)) if !graph.edge_properties => {
             let what =
                 "the graph was loaded without properties of edges: leave it out, or load the graph again with it";
-            Err(Error::Option(format!("the column {name:?} would be a property of edges; {what}")))
+            Err(Error::options(format!("the column {name:?} would be a property of edges; {what}")))
         }
         _ => Ok(()),
     }
 }
 
-/// Removals name edges, not their weights.
+/// Removals name edges without their weights.
 fn unweighted(graph: &GraphOptions) -> GraphOptions {
     GraphOptions { weight_type: None, ..*graph }
 }
 
-/// An append under way.
+/// An append in progress.
 struct Append<'a> {
     start: Instant,
-    database: &'a Database,
+    database: &'a Engine,
     inputs: &'a [InputPath],
     options: &'a AppendOptions,
-    budget: Budget,
+    budget: LoadBudget,
     pool: &'a Pool,
     progress: &'a dyn Progress,
 }
 
 impl<'a> Append<'a> {
     fn begin(
-        database: &'a Database,
+        database: &'a Engine,
         inputs: &'a [InputPath],
         options: &'a AppendOptions,
         pool: &'a Pool,
         progress: &'a dyn Progress,
     ) -> Result<Self> {
         let start = Instant::now();
-        base::memory::reset_resident_peak();
+        anden_base::memory::reset_resident_peak();
         options.check(database.options())?;
-        let budget = Budget::new(options.memory, None, pool.num_threads())?;
+        let budget = LoadBudget::new(options.memory, None, pool.num_threads())?;
         Ok(Self { start, database, inputs, options, budget, pool, progress })
     }
 
-    fn reading(&self) -> Reading<'_> {
-        Reading {
+    fn reading(&self) -> AppendContext<'_> {
+        AppendContext {
             graph: self.database.options(),
             io_order: self.options.io_order,
             budget: &self.budget,
@@ -178,7 +176,7 @@ impl<'a> Append<'a> {
         }
     }
 
-    /// Makes a snapshot, and merges what is due.
+    /// Makes a snapshot, and merges if a merge is due.
     fn finish(&self, added: Requests, removed: Requests, expand: Expand, name: Option<&str>) -> Result<AppendReport> {
         let Self { database, pool, progress, .. } = *self;
         let store = database.store();
@@ -193,11 +191,11 @@ impl<'a> Append<'a> {
         notes.extend(input.note_on_loops(database.options().ordered));
         let (written, asked) = self.make_snapshot(added, removed, expand, name)?;
         let snapshot = written.snapshot;
-        // A program that sets a value twice knows that it does.
+        // Repeated values are noted for files only: a program sets them on purpose.
         if self.options.source.has_files(self.inputs) {
             notes.extend(note_on_repeated(asked.num_repeated, &self.options.source.vertices));
         }
-        input.merged_to(asked.num_edges, expand, database.options().direction == Direction::Directed);
+        input.merged_to(asked.num_edges, expand, database.options().graph_kind == GraphKind::Directed);
         let mut report = AppendReport {
             vertices: snapshot.num_vertices,
             edges: snapshot.num_edges,
@@ -216,33 +214,34 @@ impl<'a> Append<'a> {
         if self.options.maintenance == Maintenance::WhenDue {
             match store.maintain(pool, progress) {
                 Ok(merged) => report.maintenance_bytes = merged.map_or(0, |merged| merged.bytes_written),
-                // What was to be appended is there: an error would have it appended again.
+                // The snapshot is made. An error here would make the caller append the changes again.
                 Err(error) => report.maintenance_error = Some(error.to_string()),
             }
         }
         report.bytes = store.num_bytes();
         report.seconds = self.start.elapsed().as_secs_f64();
-        report.peak_bytes = base::memory::resident_peak();
+        report.peak_bytes = anden_base::memory::resident_peak();
         Ok(report)
     }
 
-    /// Makes a snapshot of what is asked for.
+    /// Makes the snapshot.
     fn make_snapshot(
         &self,
         added: Requests,
         removed: Requests,
         expand: Expand,
         name: Option<&str>,
-    ) -> Result<(WrittenLevel, Asked)> {
+    ) -> Result<(WrittenSnapshot, Asked)> {
         let Self { database, pool, progress, .. } = *self;
         let (store, live) = (database.store(), database.live());
-        // Others commit until a snapshot is there that is being made just now.
+        // Wait for a running checkpoint before blocking commits, so that they go on meanwhile.
         live.wait_for_snapshot();
-        // Keys get ids after those of the newest version, so no newer one may be made meanwhile. A transaction that is let
-        // in alone is done before.
+        // Keys get ids after those of the newest version, so no newer version may be made meanwhile. A transaction that
+        // runs alone finishes first.
         let alone = database.be_alone()?;
         let turn = live.turn_at_snapshot(store)?;
         progress.stage("map keys", None);
+        // Nothing lies over the newest snapshot now, so it has all ids and values.
         let (set, asked) = self.change_set(&store.view()?, added, removed, expand)?;
         progress.check()?;
         progress.stage("change", None);
@@ -251,10 +250,10 @@ impl<'a> Append<'a> {
         Ok((written, asked))
     }
 
-    /// What changes in `view`.
+    /// The changes relative to `view`.
     fn change_set(
         &self,
-        view: &View,
+        view: &SnapshotView,
         mut added: Requests,
         mut removed: Requests,
         expand: Expand,
@@ -268,7 +267,7 @@ impl<'a> Append<'a> {
         let (properties, places) = joined_schema(view.properties().schema(), &added.schema, "")?;
         let (mut vertices, num_repeated) = vertex_rows(&mut added.blocks, &places);
         if graph.ordered {
-            // A loop is no entry there, and yet its vertex is to be there.
+            // A loop is no arc in an ordered graph, but must add its vertex.
             let ends = added.blocks.iter().flat_map(|block| &block.edges).filter(|(source, target)| source == target);
             vertices.push(VertexValues { vertices: ends.map(|ends| ends.0).collect(), columns: Vec::new() });
         }
@@ -285,7 +284,8 @@ impl<'a> Append<'a> {
         sort_removed(&mut removed.entries, pool);
         let num_missing = removed.num_unknown + removed_vertices.num_missing;
         progress.check()?;
-        let num_edges = num_edges_of(&added, graph.direction);
+        let num_edges = num_edges_of(&added, graph.graph_kind);
+        // In a multigraph each requested edge is a new one, so no row is kept.
         if graph.edge_properties && !graph.multigraph {
             let is_removed = |ends: (VertexId, VertexId)| {
                 let goes = |vertex| removed_vertices.vertices.binary_search(&vertex).is_ok();
@@ -301,13 +301,13 @@ impl<'a> Append<'a> {
     }
 }
 
-/// What an append was asked for.
+/// Counts of the requested changes.
 struct Asked {
-    /// Edges, parallel ones merged.
+    /// Edges to add, after merging parallel ones.
     num_edges: u64,
-    /// Rows that give a vertex values again.
+    /// Repeated rows of values of a vertex.
     num_repeated: u64,
-    /// Removals of vertices that are not there, and of edges of which an end was never one.
+    /// Removals of missing vertices, and of edges with an end that was never a vertex.
     num_missing: u64,
 }
 

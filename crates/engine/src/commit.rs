@@ -1,114 +1,97 @@
-//! From what callers want committed to groups that are.
+//! From queued requests to committed groups.
 //!
-//! A request is what one caller wants to happen, all of it or nothing. Requests wait in a [queue](crate::commit_queue).
-//! The leader takes them in their order, compares what each of them read with the table of later changes, plans the valid
-//! ones, and applies them as one batch, an epoch. So a transaction happens as a whole at its place in the order, and what
-//! it read is still true there.
+//! A request has the updates of one caller: all are committed, or none. Requests wait in a
+//! [queue](crate::commit_queue). The leader takes them in order, validates their read sets against the version table,
+//! plans the valid ones, and applies them as one batch with one epoch. So a transaction happens as a whole at its place
+//! in the order, and its reads still hold there.
 
 mod lead;
+mod receipt;
 
-use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_memtable::Op;
 
-use base::VertexId;
-use base::parallel::Pool;
-use terrace::Fate;
-
-pub(crate) use self::lead::Alone;
-use crate::commit_queue::{CommitStats, Committed, Request, Sequence, Ticket, Updates};
+pub(crate) use self::lead::ExclusiveCommit;
+pub use self::receipt::CommitReceipt;
+use crate::commit_queue::{CommitRequest, CommitStats, CommitUpdates, Sequence};
 use crate::live::{Applied, EdgePairs, Missing, Update};
 use crate::log::Durability;
-use crate::validation::Failure;
-use crate::{Database, Error, Result};
+use crate::validation::CommitFailure;
+use crate::{Engine, Result};
 
-/// A caller that finds this many requests in the queue commits them itself.
+/// Requests in the queue at which a caller commits them itself, which bounds the queue.
 const MOST_WAITING: usize = 1 << 14;
 
-/// A commit that was asked for and is not waited for yet.
+/// A submitted commit that is not waited for yet.
 ///
-/// It happens once a caller waits for it or for a later commit. Dropping it waits as well, and loses the answer.
+/// The commit happens once a caller waits for it or for a later one. Dropping this waits too, and loses the answer.
 #[derive(Debug)]
-pub struct Pending<'db> {
-    database: &'db Database,
+pub struct PendingCommit<'db> {
+    database: &'db Engine,
     pool: &'db Pool,
-    ticket: Ticket,
-    start: Option<Instant>,
-    outcome: Option<Arc<OnceLock<Committed>>>,
+    receipt: CommitReceipt,
     is_waited_for: bool,
 }
 
-impl Pending<'_> {
-    /// Waits until it is committed. Returns an epoch from which on it is seen.
+impl PendingCommit<'_> {
+    /// Waits until the commit is done. Returns an epoch from which on it is visible.
     ///
     /// # Errors
-    /// One of the updates is not right, or the disk failed: nothing of them has happened.
+    /// An update is invalid, or the disk failed. None of the updates has happened.
     pub fn wait(mut self) -> Result<u64> {
-        match self.finish() {
-            Ok(()) => Ok(self.outcome().map_or_else(|| self.database.epoch(), |committed| committed.epoch)),
-            Err(failure) => Err(failure.into()),
-        }
-    }
-
-    /// When it happened, if that was asked for, once it has.
-    pub(crate) fn outcome(&self) -> Option<Committed> {
-        self.outcome.as_ref()?.get().cloned()
-    }
-
-    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         self.is_waited_for = true;
-        let Self { database, pool, ticket, .. } = *self;
-        // A forked child does not commit what its parent submitted.
-        database.require_here()?;
-        let commits = database.commits();
-        commits
-            .queue
-            .wait(ticket, |first, requests| database.commit_requests(first, requests, pool))
-            .map_err(Error::from)?;
-        commits.counters.finish(self.start);
-        commits.answer(ticket)
+        self.database.wait_for(&self.receipt, self.pool)
+    }
+
+    /// The receipt, for a caller that keeps the database alive by other means.
+    pub fn into_receipt(mut self) -> CommitReceipt {
+        self.is_waited_for = true;
+        // A type with a destructor gives up no field, so the parts are copied.
+        let CommitReceipt { ticket, start, ref mut outcome } = self.receipt;
+        CommitReceipt { ticket, start, outcome: outcome.take() }
+    }
+
+    pub(crate) fn finish(&mut self) -> Result<(), CommitFailure> {
+        self.is_waited_for = true;
+        self.database.finish_commit(&self.receipt, self.pool)
     }
 }
 
-impl Drop for Pending<'_> {
+impl Drop for PendingCommit<'_> {
     fn drop(&mut self) {
-        if self.is_waited_for {
-            return;
-        }
-        if !std::thread::panicking() {
-            // The answer is lost; `wait` gives it.
-            let _ = self.finish();
-        } else if self.database.require_here().is_ok() {
-            // What is committed here could panic once more: that is left to others.
-            self.database.commits().abandon(self.ticket);
+        if !self.is_waited_for {
+            self.database.give_up(&self.receipt, self.pool);
         }
     }
 }
 
-impl Database {
-    /// Applies updates, all of them or none. Views that are taken afterwards show them.
+impl Engine {
+    /// Applies all updates, or none. Views that are taken afterwards show them.
     ///
-    /// Before that they are in the log, as durable as [`set_durability`](Self::set_durability) says, so the
-    /// database has them after a crash, too. They stay there until a snapshot is made of them: by
-    /// [`checkpoint`](Self::checkpoint), by [`close`](Self::close), and in the background once they take enough memory
-    /// ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)). A commit waits where snapshots
-    /// are not written as fast as commits come.
-    /// A batch of more updates than are left waiting for a snapshot (16 bytes of memory each: 16.8 million at first) becomes
-    /// a snapshot at once, as an append does, and is in no log.
+    /// The updates are first in the WAL, as durable as [`set_durability`](Self::set_durability) says, so they survive a
+    /// crash. They stay there until a snapshot has them: made by [`checkpoint`](Self::checkpoint), by
+    /// [`close`](Self::close), or by the background once they take enough memory
+    /// ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)). A commit waits while snapshots are written more slowly
+    /// than commits come.
     ///
-    /// Cost: a search in the newest snapshot for each edge, and copies of the nodes of the changed lists; a vertex
-    /// that goes costs its edges, and in a directed graph without in-lists a look at the whole graph.
+    /// A batch that is larger than the changes that may wait for a snapshot becomes one at once, like an append, and
+    /// skips the WAL. The limit is 16.8 million updates at first, at 16 bytes of memory each.
+    ///
+    /// Cost: one search below the memtable for each edge, and copies of the nodes of the changed lists. Removing a
+    /// vertex costs its edges, and in a directed graph without in-lists a scan of the whole graph.
     ///
     /// # Errors
-    /// The handle cannot write; a key, a weight or a value does not fit the graph; with
-    /// [`Missing::Strict`], an update names what is not there; the log cannot be written. Nothing has happened then. After
-    /// a sync that failed that is not known, and nothing is written until the database is opened again
-    /// ([`lama::Error::Poisoned`]). After any other error, such as damage in the snapshot, the handle applies no more
-    /// updates.
+    /// The handle cannot write; a key, a weight or a value does not fit the graph. With [`Missing::Strict`], an update
+    /// names something that does not exist. The WAL cannot be written. In all these cases nothing has happened. After a
+    /// failed sync that is not known, and the handle writes nothing more until the database is reopened
+    /// ([`anden_snapshots::Error::Poisoned`]). After any other error, such as damage in the snapshot, the handle
+    /// applies no more updates.
     pub fn apply(&self, updates: &[Update], missing: Missing, pool: &Pool) -> Result<Applied> {
         self.apply_with(updates, missing, self.durability(), pool)
     }
 
-    /// As [`apply`](Self::apply), with a durability of its own.
+    /// As [`apply`](Self::apply), with its own durability.
     ///
     /// # Errors
     /// As [`apply`](Self::apply).
@@ -123,34 +106,34 @@ impl Database {
         self.commit_blind(updates, missing, durability, pool)
     }
 
-    /// Makes edges come or go, as [`apply`](Self::apply) does, by the keys of their ends, which are numbers here. Where
-    /// keys are ids and edges have no weights, they are sorted and logged straight from where they are, which is the fastest
-    /// way to change many.
+    /// Inserts or deletes edges, as [`apply`](Self::apply) does, by the integer keys of their ends. If keys are ids and
+    /// edges have no weights, the pairs are sorted and logged without a copy. This is the fastest way to change many
+    /// edges.
     ///
     /// # Errors
     /// As [`apply`](Self::apply).
-    pub fn apply_edges(&self, pairs: &[(VertexId, VertexId)], fate: Fate, pool: &Pool) -> Result<Applied> {
+    pub fn apply_edges(&self, pairs: &[(VertexId, VertexId)], op: Op, pool: &Pool) -> Result<Applied> {
         self.require_writer()?;
-        self.commit_pairs(EdgePairs { pairs, fate }, self.durability(), pool)
+        self.commit_pairs(EdgePairs { pairs, op }, self.durability(), pool)
     }
 
-    /// What was committed since the database was opened.
+    /// Counters of commits since the database was opened.
     pub fn commit_stats(&self) -> CommitStats {
         self.commits().counters.stats()
     }
 
-    /// Asks for updates to be applied, all of them or none, and does not wait for it: several commits in flight make
-    /// large groups. They act in the order in which one caller submits them.
+    /// Submits updates, all or none, without waiting. Several commits in flight make large groups. Commits of one
+    /// caller take effect in the order in which it submits them.
     ///
     /// Memory: a copy of the updates.
     ///
     /// # Errors
     /// The handle cannot write.
-    pub fn submit<'db>(&'db self, updates: &[Update], pool: &'db Pool) -> Result<Pending<'db>> {
+    pub fn submit<'db>(&'db self, updates: &[Update], pool: &'db Pool) -> Result<PendingCommit<'db>> {
         self.submit_with(updates, self.durability(), pool)
     }
 
-    /// As [`submit`](Self::submit), with a durability of its own.
+    /// As [`submit`](Self::submit), with its own durability.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -159,12 +142,12 @@ impl Database {
         updates: &[Update],
         durability: Durability,
         pool: &'db Pool,
-    ) -> Result<Pending<'db>> {
+    ) -> Result<PendingCommit<'db>> {
         self.require_writer()?;
-        self.enqueue(Request::blind(updates.into(), durability), pool)
+        self.enqueue(CommitRequest::blind(updates.into(), durability), pool)
     }
 
-    /// As [`submit_with`](Self::submit_with), to happen only if all those of the sequence before it have.
+    /// As [`submit_with`](Self::submit_with). The commit happens only if all earlier ones of `sequence` have.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -174,60 +157,64 @@ impl Database {
         updates: Vec<Update>,
         durability: Durability,
         pool: &'db Pool,
-    ) -> Result<Pending<'db>> {
+    ) -> Result<PendingCommit<'db>> {
         self.require_writer()?;
         let sequence = Some(sequence.clone());
-        self.enqueue(Request { sequence, ..Request::blind(Updates::Many(updates), durability) }, pool)
+        self.enqueue(CommitRequest { sequence, ..CommitRequest::blind(CommitUpdates::Many(updates), durability) }, pool)
     }
 
-    pub(crate) fn enqueue<'db>(&'db self, request: Request, pool: &'db Pool) -> Result<Pending<'db>> {
+    pub(crate) fn enqueue<'db>(&'db self, request: CommitRequest, pool: &'db Pool) -> Result<PendingCommit<'db>> {
+        // A forked child has only a copy of the queue, and must not write into the files of its parent.
         self.require_here()?;
         let commits = self.commits();
         let outcome = request.outcome.clone();
         let (ticket, num_waiting) = commits.queue.submit(request);
         let start = commits.counters.start(ticket);
+        // A caller that submits without waiting must not fill the memory.
         if num_waiting >= MOST_WAITING {
             commits.queue.wait(ticket, |first, requests| self.commit_requests(first, requests, pool))?;
         }
-        Ok(Pending { database: self, pool, ticket, start, outcome, is_waited_for: false })
+        let receipt = CommitReceipt { ticket, start, outcome };
+        Ok(PendingCommit { database: self, pool, receipt, is_waited_for: false })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::sync::Arc;
 
-    use base::storage::FaultStorage;
+    use anden_testkit::FaultStorage;
 
     use super::*;
 
-    /// As the documents say.
+    /// The number that the documents promise.
     #[test]
     fn more_than_sixteen_million_updates_are_very_many() {
-        let db = Database::in_memory(Default::default()).unwrap();
+        let db = Engine::in_memory(Default::default()).unwrap();
         let is_very_large = |num_updates| db.background().is_very_large(num_updates);
         assert!(!is_very_large(1 << 24) && is_very_large((1 << 24) + 1));
         db.set_checkpoint_bytes(None);
         assert!(!is_very_large(1 << 40));
     }
 
-    /// A request that asks for less than others of its group gets what these ask for, and none gets less.
+    /// The strongest durability of a group counts for all its members.
     #[test]
-    fn a_group_is_as_durable_as_the_strictest_in_it_asks() {
+    fn group_takes_its_strictest_durability() {
         let pool = Pool::new(1).unwrap();
         for durabilities in [[Durability::Sync, Durability::None], [Durability::None, Durability::Sync]] {
             let disk = FaultStorage::default();
-            let open = |disk: FaultStorage| Database::open_in(Arc::new(disk), Path::new("db")).unwrap();
-            let db = Database::create_in(Arc::new(disk.clone()), Path::new("db"), Default::default()).unwrap();
+            let open = |disk: FaultStorage| Engine::open_in(Arc::new(disk), Path::new("db")).unwrap();
+            let db = Engine::create_in(Arc::new(disk.clone()), Path::new("db"), Default::default()).unwrap();
             let request = |(key, durability): (u64, Durability)| {
-                Request::blind(Updates::One(Update::add_edge(key, 3)), durability)
+                CommitRequest::blind(CommitUpdates::One(Update::add_edge(key, 3)), durability)
             };
             let mut requests: Vec<_> = (1..).zip(durabilities).map(request).collect();
             let _alone = db.be_alone().unwrap();
             db.commit_requests(0, &mut requests, &pool);
             for seed in 0..20 {
                 let left = open(disk.after_crash(seed)).view().unwrap();
-                assert_eq!(graph::Graph::num_edges(&left), 2, "{durabilities:?}, seed {seed}");
+                assert_eq!(anden_graph::Graph::num_edges(&left), 2, "{durabilities:?}, seed {seed}");
             }
         }
     }

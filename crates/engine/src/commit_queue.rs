@@ -1,50 +1,53 @@
-//! What callers want committed, and the queue in which it waits.
+//! Requests of callers, and the queue in which they wait.
 //!
-//! A request is what one caller wants to happen, all of it or nothing. Requests wait in a [queue](queue), and their
-//! failures until the callers ask for them. What becomes of a request is decided by [`commit`](crate::commit).
+//! A request has the updates of one caller: all are committed, or none. Requests wait in a [queue](queue), and failures
+//! wait until their callers ask. [`commit`](crate::commit) decides the outcome of each request.
 
+mod polled;
 mod queue;
 mod stats;
 mod sync;
 
-use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
-use lama::Key;
+use anden_snapshots::Key;
+use foldhash::{HashMap, HashSet};
+use parking_lot::Mutex;
 
-use self::queue::{Broken, Queue};
-pub(crate) use self::queue::{Leading, Ticket};
+use self::polled::PolledCommits;
+use self::queue::{Broken, CommitQueue};
+pub(crate) use self::queue::{GroupLeader, Ticket};
+pub(crate) use self::stats::CommitCounters;
 pub use self::stats::CommitStats;
-pub(crate) use self::stats::Counters;
 use crate::live::{EdgeId, Update};
 use crate::log::Durability;
-use crate::validation::{Failure, ReadSet};
+use crate::validation::{CommitFailure, ReadSet};
 use crate::{Error, ErrorKind, Result};
 
-/// When something was committed, and the names of the edges that it added to a multigraph.
+/// The place of a commit, and the names of the edges that it added to a multigraph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// The epoch from which on it is seen.
+    /// The epoch from which on the commit is visible.
     pub epoch: u64,
-    /// Its place among the commits of this epoch: they act in this order.
+    /// Its place among the commits of this epoch; they take effect in this order.
     pub place: u32,
-    /// Of a multigraph, the number of each edge that was added; `None` of a loop, which an ordered graph does not store.
+    /// In a multigraph, the number of each added edge. `None` for a loop, which an ordered graph does not store.
     pub(crate) numbers: Vec<Option<u64>>,
 }
 
-/// An edge that a transaction adds. Once that is committed, [`Committed::edge_id`] knows its name.
+/// An edge that a transaction adds. After the commit, [`Committed::edge_id`] gives its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEdge {
-    /// Of a multigraph, the keys of its ends.
+    /// In a multigraph, the keys of its ends.
     pub(crate) ends: Option<Box<(Key, Key)>>,
-    /// Its place among those that the transaction adds.
+    /// Its index among the edges that the transaction adds.
     pub(crate) place: usize,
 }
 
 impl Committed {
-    /// The lasting name of an edge that this transaction added to a multigraph. `None` in a graph without parallel edges,
-    /// whose ends name an edge, and of a loop of an ordered graph, which is not stored.
+    /// The lasting name of an edge that this transaction added to a multigraph. `None` in a simple graph, where the
+    /// ends name the edge, and for a loop of an ordered graph, which is not stored.
     pub fn edge_id(&self, edge: &NewEdge) -> Option<EdgeId> {
         let number = (*self.numbers.get(edge.place)?)?;
         let (source, target) = edge.ends.as_deref()?.clone();
@@ -52,26 +55,26 @@ impl Committed {
     }
 }
 
-/// What a caller wants to happen.
+/// A request to commit updates.
 #[derive(Debug)]
-pub(crate) struct Request {
-    pub(crate) updates: Updates,
-    /// The group is at least so durable before it is answered.
+pub(crate) struct CommitRequest {
+    pub(crate) updates: CommitUpdates,
+    /// The least durability of the group before this request is answered.
     pub(crate) durability: Durability,
-    /// What must not have changed.
+    /// The read set; it must be unchanged.
     pub(crate) reads: Option<Box<ReadSet>>,
-    /// Where the caller looks for when it happened.
+    /// Where the caller finds the epoch and place of the commit.
     pub(crate) outcome: Option<Arc<OnceLock<Committed>>>,
-    /// It happens only if those of its sequence before it have.
+    /// The request happens only if all earlier ones of this sequence have.
     pub(crate) sequence: Option<Sequence>,
-    /// It was refused.
+    /// Whether the request was refused.
     pub(crate) has_failed: bool,
 }
 
-/// Commits of which each happens only if all those before it have: what is behind one that is refused is refused, too.
+/// A chain of commits: after one is refused, all later ones are refused too.
 ///
-/// So a caller that [submits](crate::Database::submit_next) many commits without waiting for each commits no more than one
-/// that waits.
+/// A caller that [submits](crate::Engine::submit_next) many commits without waiting thus commits the same prefix as a
+/// caller that waits for each.
 #[derive(Clone, Debug, Default)]
 pub struct Sequence {
     has_ended: Arc<AtomicBool>,
@@ -80,33 +83,33 @@ pub struct Sequence {
 impl Sequence {
     fn require_unbroken(&self) -> Result<()> {
         match self.has_ended.load(Ordering::Relaxed) {
-            true => Err(Error::Option("a commit before it was refused".into())),
+            true => Err(Error::SequenceEnded),
             false => Ok(()),
         }
     }
 }
 
-/// The updates of a request: most often one.
+/// The updates of a request, most often one. The separate case saves an allocation.
 #[derive(Debug)]
-pub(crate) enum Updates {
+pub(crate) enum CommitUpdates {
     One(Update),
     Many(Vec<Update>),
 }
 
-impl Request {
-    /// Of a caller that read nothing.
-    pub(crate) fn blind(updates: Updates, durability: Durability) -> Self {
+impl CommitRequest {
+    /// A request without a read set.
+    pub(crate) fn blind(updates: CommitUpdates, durability: Durability) -> Self {
         Self { updates, durability, reads: None, outcome: None, sequence: None, has_failed: false }
     }
 
     /// # Errors
-    /// One of its sequence before it has not happened.
+    /// An earlier request of its sequence has not happened.
     pub(crate) fn require_next(&self) -> Result<()> {
         self.sequence.as_ref().map_or(Ok(()), Sequence::require_unbroken)
     }
 }
 
-impl Updates {
+impl CommitUpdates {
     pub(crate) fn as_slice(&self) -> &[Update] {
         match self {
             Self::One(update) => std::slice::from_ref(update),
@@ -115,7 +118,7 @@ impl Updates {
     }
 }
 
-impl From<&[Update]> for Updates {
+impl From<&[Update]> for CommitUpdates {
     fn from(updates: &[Update]) -> Self {
         match updates {
             [update] => Self::One(update.clone()),
@@ -124,73 +127,75 @@ impl From<&[Update]> for Updates {
     }
 }
 
-/// What callers and leaders share.
+/// State that callers and leaders share.
 #[derive(Debug, Default)]
 pub(crate) struct Commits {
-    pub(crate) queue: Queue<Request>,
+    pub(crate) queue: CommitQueue<CommitRequest>,
     failures: Mutex<Failures>,
     num_failures: AtomicUsize,
-    pub(crate) counters: Counters,
+    pub(crate) counters: CommitCounters,
+    pub(crate) polled: Arc<PolledCommits>,
 }
 
 /// Failures that no caller has asked for yet.
 #[derive(Debug, Default)]
 struct Failures {
-    /// Most requests do well, and have nothing here.
-    by_ticket: HashMap<Ticket, Failure>,
-    /// Requests that were not answered when their callers went without asking.
+    /// Only failed requests have an entry.
+    by_ticket: HashMap<Ticket, CommitFailure>,
+    /// Unanswered requests whose callers do not ask for the answer.
     abandoned: HashSet<Ticket>,
 }
 
 impl Commits {
-    /// A request has not happened.
-    pub(crate) fn refuse(&self, ticket: Ticket, request: &mut Request, failure: Failure) {
+    /// Refuses a request, and ends its sequence.
+    pub(crate) fn refuse(&self, ticket: Ticket, request: &mut CommitRequest, failure: CommitFailure) {
         request.has_failed = true;
         if let Some(sequence) = &request.sequence {
-            // The next leader learns of it with the right to lead.
+            // The right to lead orders this before the next leader's load.
             sequence.has_ended.store(true, Ordering::Relaxed);
         }
         self.fail(ticket, failure);
     }
 
     pub(crate) fn count_error(&self, error: &Error) {
-        Counters::count(match error.kind() {
-            ErrorKind::InvalidInput => &self.counters.invalid,
+        CommitCounters::count(match error.kind() {
+            ErrorKind::InvalidInput | ErrorKind::NotFound => &self.counters.invalid,
             _ => &self.counters.failures,
         });
     }
 
-    fn fail(&self, ticket: Ticket, failure: Failure) {
+    fn fail(&self, ticket: Ticket, failure: CommitFailure) {
         match &failure {
-            Failure::Conflict(_) => Counters::count(&self.counters.conflicts),
-            Failure::Error(error) => self.count_error(error),
+            CommitFailure::Conflict(_) => CommitCounters::count(&self.counters.conflicts),
+            CommitFailure::Error(error) => self.count_error(error),
         }
-        let mut failures = self.lock_failures();
+        let mut failures = self.failures.lock();
+        // An abandoned request has no caller that takes its failure out.
         if !failures.abandoned.remove(&ticket) {
             failures.by_ticket.insert(ticket, failure);
         }
+        // Stored before the leader answers the group, so each answered caller finds its own failure.
         self.num_failures.store(failures.by_ticket.len(), Ordering::Release);
     }
 
-    /// The caller will not ask for the answer. Otherwise a failure would stay for ever, and make all others look for theirs.
+    /// Notes that the caller will not ask for the answer. Otherwise its failure would stay for ever, and every other
+    /// answer would search the table.
     pub(crate) fn abandon(&self, ticket: Ticket) {
-        let mut failures = self.lock_failures();
+        let mut failures = self.failures.lock();
         failures.by_ticket.remove(&ticket);
         failures.abandoned.insert(ticket);
+        // Answered requests cannot fail any more: their entries go.
         failures.abandoned.retain(|&ticket| !self.queue.is_answered(ticket));
         self.num_failures.store(failures.by_ticket.len(), Ordering::Release);
     }
 
-    fn lock_failures(&self) -> MutexGuard<'_, Failures> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What became of an answered request.
-    pub(crate) fn answer(&self, ticket: Ticket) -> Result<(), Failure> {
+    /// The outcome of an answered request.
+    pub(crate) fn answer(&self, ticket: Ticket) -> Result<(), CommitFailure> {
+        // Most often no failure waits, and answers need no lock.
         if self.num_failures.load(Ordering::Acquire) == 0 {
             return Ok(());
         }
-        let mut failures = self.lock_failures();
+        let mut failures = self.failures.lock();
         let failure = failures.by_ticket.remove(&ticket);
         self.num_failures.store(failures.by_ticket.len(), Ordering::Release);
         failure.map_or(Ok(()), Err)
@@ -199,8 +204,7 @@ impl Commits {
 
 impl From<Broken> for Error {
     fn from(_: Broken) -> Self {
-        let what = "a commit panicked, and what became of those beside it is not known: open the database anew";
-        Self::Option(what.into())
+        Self::UnknownCommit
     }
 }
 
@@ -208,19 +212,19 @@ impl From<Broken> for Error {
 mod tests {
     use std::time::Duration;
 
-    use base::parallel::Pool;
+    use anden_base::parallel::Pool;
 
     use super::*;
-    use crate::Database;
+    use crate::Engine;
 
-    /// Their failures would stay, and every answer look for its own among them.
+    /// Failures that stay would make every answer search the table.
     #[test]
     fn failures_of_those_who_panic_do_not_stay() {
         let pool = Pool::new(1).unwrap();
-        let db = Database::in_memory(Default::default()).unwrap();
+        let db = Engine::in_memory(Default::default()).unwrap();
         let num_failures = || db.commits().num_failures.load(Ordering::Relaxed);
         let submit = |weight: i64| db.submit(&[Update::add_weighted_edge(1, 2, weight)], &pool).unwrap();
-        // The graph has no weights. One is not answered when its caller panics, the other is.
+        // The graph has no weights. One request is not answered when its caller panics; the other is.
         for is_answered in [false, true] {
             let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let _wrong = submit(3);
@@ -232,19 +236,19 @@ mod tests {
             }));
             assert!(panicked.is_err());
             db.submit(&[Update::add_edge(1, 2)], &pool).unwrap().wait().unwrap();
-            assert_eq!((num_failures(), db.commits().lock_failures().by_ticket.len()), (0, 0));
+            assert_eq!((num_failures(), db.commits().failures.lock().by_ticket.len()), (0, 0));
         }
         db.commits().abandon(0);
-        assert!(db.commits().lock_failures().abandoned.is_empty());
+        assert!(db.commits().failures.lock().abandoned.is_empty());
         assert!(submit(5).wait().is_err());
     }
 
     #[test]
     fn a_patient_leader_waits_for_those_who_come_again() {
-        let queue = Queue::default();
+        let queue = CommitQueue::default();
         let groups = Mutex::new(Vec::new());
         let wait = |ticket: Ticket| {
-            let commit = |_: Ticket, requests: &mut Vec<()>| groups.lock().unwrap().push(requests.len());
+            let commit = |_: Ticket, requests: &mut Vec<()>| groups.lock().push(requests.len());
             queue.wait(ticket, commit).unwrap();
         };
         let submit = || queue.submit(()).0;
@@ -261,21 +265,21 @@ mod tests {
             wait(submit());
             leader.join().unwrap();
         });
-        // A caller that does not come is waited for once, and not for long.
+        // The leader waits once, and briefly, for a caller that does not come.
         queue.set_patience(Duration::from_millis(1));
         wait(submit());
         queue.set_patience(Duration::from_secs(600));
         wait(submit());
-        assert_eq!(*groups.lock().unwrap(), [2, 2, 1, 1]);
+        assert_eq!(*groups.lock(), [2, 2, 1, 1]);
     }
 
-    /// No answer, or a good one, would be worse for a caller than the advice to open the database anew.
+    /// A success answer, or none at all, would be worse for a caller than the advice to reopen the database.
     #[test]
     fn a_leader_that_panics_answers_nobody_and_wakes_everybody() {
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(CommitQueue::default());
         let tickets = [(); 3].map(|()| queue.submit(()).0);
         let (sender, told) = std::sync::mpsc::channel();
-        let tell_from_thread = |ask: fn(&Queue<()>, Ticket) -> Result<(), Broken>| {
+        let tell_from_thread = |ask: fn(&CommitQueue<()>, Ticket) -> Result<(), Broken>| {
             let (queue, sender) = (Arc::clone(&queue), sender.clone());
             std::thread::spawn(move || sender.send(ask(&queue, tickets[1])).unwrap());
         };
@@ -283,7 +287,7 @@ mod tests {
             assert_eq!((first, requests.len()), (tickets[0], 3));
             tell_from_thread(|queue, ticket| queue.wait(ticket, |_, _| unreachable!("its request is taken")));
             tell_from_thread(|queue, _| queue.admit().map(drop));
-            // By then they are most often parked.
+            // Most often both threads are parked by then.
             for _ in 0..10_000 {
                 std::thread::yield_now();
             }
@@ -294,7 +298,7 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(Err(Broken)));
         }
-        // Nor does anybody lead from then on.
+        // From then on no caller leads.
         let late = queue.submit(()).0;
         for ticket in tickets.into_iter().chain([late]) {
             assert_eq!(queue.wait(ticket, |_, _| unreachable!("it is not known what is committed")), Err(Broken));
@@ -303,9 +307,21 @@ mod tests {
         assert_eq!(queue.admit().map(drop), Err(Broken));
     }
 
+    /// A caller may ask whether the queue is broken, and take the lock after a leader has panicked. Its group would
+    /// answer the requests of that leader too.
     #[test]
-    fn who_is_admitted_and_panics_has_taken_nothing_out() {
-        let queue = Queue::default();
+    fn broken_queue_gives_no_lead() {
+        let queue = CommitQueue::default();
+        let ticket = queue.submit(()).0;
+        let waited =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| queue.wait(ticket, |_, _| panic!("planned"))));
+        assert!(waited.is_err());
+        assert_eq!(queue.lead(), Err(Broken));
+    }
+
+    #[test]
+    fn panicked_exclusive_commit_keeps_queued_requests() {
+        let queue = CommitQueue::default();
         let ticket = queue.submit(()).0;
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let _leading = queue.admit().unwrap();

@@ -1,18 +1,20 @@
-//! A database: a directory with a graph in it.
+//! The database: a directory that holds one graph.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::parallel::Pool;
-use base::progress::{Progress, Silent};
-use base::storage::{DiskStorage, MemoryStorage, Storage};
-use graph::Graph;
-use graph::formats::InputPath;
-use lama::{
-    Dictionary, DictionaryKeys, Diff, EdgeChanges, GraphOptions, KeyScheme, MergeReport, MergeScope, Retention,
-    SnapshotInfo, Stats, Store, VerifyReport, View,
+use anden_base::parallel::Pool;
+use anden_base::progress::{Progress, Silent};
+use anden_base::storage::{DiskStorage, MemoryStorage, Storage};
+use anden_formats::InputPath;
+use anden_graph::Graph;
+use anden_snapshots::{
+    Dictionary, DictionaryKeys, EdgeChanges, GraphOptions, KeyScheme, MergeReport, MergeScope, Retention, SnapshotDiff,
+    SnapshotInfo, SnapshotView, StorageStats, Store, VerifyReport,
 };
+use parking_lot::Mutex;
 
 use crate::commit_queue::Commits;
 use crate::live::{Background, Live, LiveStats, UpkeepHold};
@@ -20,35 +22,34 @@ use crate::load::{LoadOptions, LoadReport};
 use crate::log::Durability;
 use crate::{Error, Io, Result};
 
-/// How often a reader looks again because a writer published meanwhile.
+/// Attempts of a reader to find a snapshot and the WAL that belongs to it while a writer publishes.
 const MAX_ATTEMPTS: usize = 1000;
 
-/// What errors call the place of a database in memory.
+/// The path of a database in memory, for error messages.
 const IN_MEMORY: &str = "(in memory)";
 
-/// An open database.
+/// An open database: its store, its memtable, its commit queue and its background threads.
 ///
-/// One handle at a time writes, in one process; any number read. A handle that goes makes a snapshot of what was
-/// committed since the newest one; [`close`](Self::close) says whether that went well.
+/// One handle writes, in one process; any number of handles read. Dropping a writing handle makes a snapshot of the
+/// commits since the newest one. [`close`](Self::close) does so too, and reports errors.
 #[derive(Debug)]
-pub struct Database {
+pub struct Engine {
     store: Arc<Store>,
-    /// What was committed since the newest snapshot, and the right to write.
+    /// The memtable, and the right to write.
     live: Arc<Live>,
     background: Background,
     commits: Commits,
-    /// Held while a reader looks for what is new: snapshot and log have to be of one moment.
+    /// Held while a reader refreshes: snapshot and WAL must belong to one moment.
     refreshing: Mutex<()>,
-    /// When the handle goes, no snapshot is made of what is in memory: there is one, or no place for one.
-    ends_silently: bool,
+    /// Dropping the handle makes no snapshot: it is done already, or nothing can outlive the handle.
+    ends_silently: AtomicBool,
 }
 
-impl Database {
-    /// Makes an empty database at `path`.
+impl Engine {
+    /// Creates an empty database at `path`.
     ///
     /// # Errors
-    /// Something is there already, the options contradict each other, or the disk failed; nothing
-    /// is left behind.
+    /// The path exists, the options contradict each other, or the disk failed. No files are left behind.
     pub fn create(path: &Path, options: GraphOptions) -> Result<Self> {
         Self::create_in(Arc::new(DiskStorage), path, options)
     }
@@ -61,25 +62,24 @@ impl Database {
         Self::new(create(storage, path, options)?)
     }
 
-    /// Makes an empty database in memory: everything works as with files, there are none, and it is gone with this
-    /// handle and the views of it.
+    /// Creates an empty database in memory. All operations work as with files. The data lives as long as this handle
+    /// and its views.
     ///
     /// # Errors
-    /// The options contradict each other, or the system has no memory for it.
+    /// The options contradict each other, or the system has not enough memory.
     pub fn in_memory(options: GraphOptions) -> Result<Self> {
         Ok(Self::without_log(create(Arc::new(MemoryStorage::default()), Path::new(IN_MEMORY), options)?))
     }
 
-    /// Makes a database at `path` from `inputs`.
+    /// Creates a database at `path` from `inputs`.
     ///
-    /// Memory: what [`LoadOptions::memory`] allows; edges beyond it wait in scratch files in the new
-    /// directory, vertices do not. The result is the same, bit for bit, at any number of threads and
-    /// with any memory, but for its identity ([`LoadOptions::identity`]).
+    /// Memory: at most [`LoadOptions::memory`]. Edges beyond the budget go to scratch files in the new directory;
+    /// vertices stay in memory. The result is identical, bit for bit, at any number of threads and with any memory.
+    /// Exceptions are the identity ([`LoadOptions::identity`]) and the order of the rows of edge properties.
     ///
     /// # Errors
-    /// Something is at `path` already, an input is not what it should be (with file and line), the
-    /// vertices do not fit the memory, the disk failed, or the caller wanted it; nothing is left
-    /// behind.
+    /// The path exists; an input is malformed (with file and line); the vertices do not fit the memory; the disk
+    /// failed; or `progress` cancelled the load. No files are left behind.
     pub fn load(
         path: &Path,
         inputs: &[InputPath],
@@ -90,10 +90,9 @@ impl Database {
         Self::load_in(Arc::new(DiskStorage), path, inputs, options, pool, progress)
     }
 
-    /// As [`load`](Self::load), to a database [in memory](Self::in_memory). Files are only read.
+    /// As [`load`](Self::load), into a database [in memory](Self::in_memory). The inputs are only read.
     ///
-    /// Memory: that of the database, beside what [`LoadOptions::memory`] allows; and edges beyond that wait in memory
-    /// too.
+    /// Memory: the database itself, beside [`LoadOptions::memory`]. Edges beyond the budget stay in memory too.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -127,7 +126,7 @@ impl Database {
     /// Opens a database as its one writer.
     ///
     /// # Errors
-    /// There is none, another process writes, it is of a newer version, or it is damaged.
+    /// There is no database; another process writes it; a newer version wrote it; or it is damaged.
     pub fn open(path: &Path) -> Result<Self> {
         Self::open_in(Arc::new(DiskStorage), path)
     }
@@ -141,19 +140,19 @@ impl Database {
         Self::new(Store::open(storage, path)?)
     }
 
-    /// Opens a database for reading, beside a writer if there is one.
+    /// Opens a database for reading. Another process may write it meanwhile.
     ///
     /// # Errors
-    /// There is none, it is of a newer version, or it is damaged.
+    /// There is no database; a newer version wrote it; or it is damaged.
     pub fn open_read_only(path: &Path) -> Result<Self> {
         Self::open_read_only_with(path, Io::Mmap)
     }
 
-    /// As [`open_read_only`](Self::open_read_only), with files read as `io` says.
+    /// As [`open_read_only`](Self::open_read_only); `io` chooses how files are read.
     ///
     /// # Errors
-    /// As [`open_read_only`](Self::open_read_only); with [`Io::Pread`], files that do not fit in the memory that is free,
-    /// and reads that fail.
+    /// As [`open_read_only`](Self::open_read_only). With [`Io::Pread`] also: the files do not fit the free memory, or a
+    /// read failed.
     pub fn open_read_only_with(path: &Path, io: Io) -> Result<Self> {
         Self::open_read_only_in(io.storage(), path)
     }
@@ -168,12 +167,11 @@ impl Database {
         Ok(database)
     }
 
-    /// Opens the snapshots of a database for reading, without what was committed since the newest of them: until
-    /// [`refresh`](Self::refresh), which reads the log, [`view`](Self::view) shows that one. A long log takes no time,
-    /// and one that is damaged is no obstacle.
+    /// Opens a database for reading, without its WAL. [`view`](Self::view) shows the newest snapshot until
+    /// [`refresh`](Self::refresh) reads the WAL. A long WAL costs no time here, and a damaged one is no error.
     ///
     /// # Errors
-    /// As [`open_read_only_with`](Self::open_read_only_with), but for the log.
+    /// As [`open_read_only_with`](Self::open_read_only_with), except for the WAL.
     pub fn open_snapshots_with(path: &Path, io: Io) -> Result<Self> {
         Self::open_snapshots_in(io.storage(), path)
     }
@@ -185,26 +183,27 @@ impl Database {
     pub fn open_snapshots_in(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
         require(&*storage, path)?;
         let store = Store::open_read_only(storage, path)?;
+        tracing::info!(path = %path.display(), epoch = store.epoch(), "opened the database to read");
         let live = Live::new(store.epoch());
         Ok(Self::with_live(store, live, true))
     }
 
-    /// Sets the memory, in bytes, for pages of snapshots that are not in the files as they are; without it, a quarter of
-    /// what is free when the database is opened. Pages beyond it are read in pieces, which takes longer. Best called
-    /// before the first view.
+    /// Sets the memory, in bytes, for patched pages: pages whose lists are composed from base and deltas. The default
+    /// is a quarter of the memory that is free when the database is opened. Pages beyond the limit are composed for
+    /// each read, which is slower. Call this before the first view.
     pub fn set_patch_memory(&self, num_bytes: u64) {
         self.store.set_patch_memory(num_bytes);
     }
 
-    /// Sets the memory, in bytes, that merges and snapshots may take, what was committed since the newest snapshot
-    /// included: of that a snapshot is made in the background the earlier the less there is. `None`: as much as is
-    /// fastest. What does not fit is refused before it begins, with the number that does.
+    /// Sets the memory budget, in bytes, of checkpoints and merges, including the memtable. A smaller budget makes
+    /// background checkpoints earlier. `None` means no limit. An operation that does not fit is refused before it
+    /// begins; the error names the memory that suffices.
     pub fn set_memory(&self, num_bytes: Option<u64>) {
         self.store.set_memory(num_bytes);
         self.background.set_checkpoint_bytes(Some(crate::live::checkpoint_bytes(num_bytes)));
     }
 
-    /// The directory; of a database in memory, what errors call it.
+    /// The directory. For a database in memory, the name that errors use.
     pub fn path(&self) -> &Path {
         self.store.path()
     }
@@ -219,78 +218,80 @@ impl Database {
         self.store.is_read_only()
     }
 
-    /// The durability of commits that name none; at first [`Durability::Sync`].
+    /// The default durability of commits; initially [`Durability::Sync`].
     pub fn durability(&self) -> Durability {
         self.live.durability()
     }
 
-    /// Sets the durability of commits that name none. A database in memory has none, whatever is set.
+    /// Sets the default durability of commits. A database in memory ignores it.
     pub fn set_durability(&self, durability: Durability) {
         self.live.set_durability(durability);
     }
 
-    /// Shows what a writer in another process has committed since the database was opened for reading, or shown last; true
-    /// where that is anything, or the log had to be read again from the newest snapshot on. A handle that writes knows
-    /// already.
+    /// Makes commits of a writer in another process visible to a reader. Returns whether anything changed, or the WAL
+    /// had to be read again from the newest snapshot on. On a writing handle, this does nothing.
     ///
     /// # Errors
-    /// As [`open_read_only`](Self::open_read_only); the handle then goes on showing what it did, or something younger.
+    /// As [`open_read_only`](Self::open_read_only). The handle then still shows its old state, or a younger one.
     pub fn refresh(&self) -> Result<bool> {
         self.require_here()?;
         if !self.is_read_only() {
             return Ok(false);
         }
-        let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _refreshing = self.refreshing.lock();
         let before = self.live.epoch();
         let has_changed = self.store.refresh()?;
         let was_read_again = self.catch_up()?;
         Ok(has_changed || was_read_again || self.live.epoch() != before)
     }
 
-    /// Shows what the log has. Says whether what was read of the log before did not hold, and all of it was read again.
+    /// Shows the commits in the WAL. Returns whether the WAL was read again in full, because an earlier read was
+    /// invalid.
     ///
-    /// A writer may make a snapshot of the log meanwhile and remove it. What counts is that the snapshot is still the
-    /// newest once all files of the log are open: nothing of the log is gone then, and nothing that goes later is missed,
-    /// however long reading takes.
+    /// A writer may checkpoint meanwhile and remove WAL segments. It suffices that the snapshot is still the newest
+    /// once all segments are open: then no segment is missing, and open files survive removal.
     fn catch_up(&self) -> Result<bool> {
         let mut fault = None;
         for _ in 0..MAX_ATTEMPTS {
             self.live.rest_on_newest(&self.store);
             let log = self.live.hold_log(&self.store);
             if self.store.refresh()? {
+                // A newer snapshot was published: the open segments may lack commits.
                 continue;
             }
             let Err(error) = log.and_then(|log| self.live.follow(&log, &self.store)) else {
                 self.live.show_what_is_below();
                 return Ok(fault.is_some());
             };
-            // A record that is being written looks wrong in another place each time: damage stays.
+            // A half-written record fails at another place each time. Only damage fails twice at one place.
             if fault.replace(error.to_string()).as_deref() == Some(error.to_string().as_str()) {
                 return Err(error);
             }
         }
+        // The writer publishes faster than this reader looks, so the last attempt decides.
         self.live.follow(&self.live.hold_log(&self.store)?, &self.store)?;
         Ok(true)
     }
 
-    /// Makes a snapshot of what is committed, also where that is nothing new.
+    /// Makes a snapshot of all commits, even if there are no new ones.
     ///
-    /// Cost: grows with what was committed since the newest snapshot. Nobody waits for it who reads or commits; what is
-    /// committed meanwhile is in the log, and not in this snapshot.
+    /// Cost: proportional to the commits since the newest snapshot. Readers and commits do not wait for it. Commits
+    /// that come meanwhile go to the WAL, not to this snapshot.
     ///
     /// # Errors
-    /// The handle cannot write, the name is no name or taken, the memory does not suffice
-    /// ([`set_memory`](Self::set_memory)), or the disk failed: what is committed stays. Where
-    /// something was committed meanwhile, the next snapshot is then preceded by one of what this one was to have.
+    /// The handle cannot write; the name is invalid or taken; the memory does not suffice
+    /// ([`set_memory`](Self::set_memory)); or the disk failed. Commits are kept. If commits came meanwhile, the next
+    /// call first makes a snapshot of the changes that failed here.
     pub fn checkpoint(&self, name: Option<&str>) -> Result<SnapshotInfo> {
         self.require_writer()?;
+        // A snapshot that does not fit is refused before it begins.
         self.live.require_memory(&self.store)?;
         let snapshot = self.live.checkpoint(&self.store, name)?;
         self.background.has_succeeded();
         Ok(snapshot)
     }
 
-    /// As [`checkpoint`](Self::checkpoint), without a name, where the newest snapshot lacks anything; `None` otherwise.
+    /// As [`checkpoint`](Self::checkpoint), without a name. `None` if the newest snapshot has all commits.
     ///
     /// # Errors
     /// As [`checkpoint`](Self::checkpoint).
@@ -301,24 +302,25 @@ impl Database {
         Ok(snapshot)
     }
 
-    /// Sets how many bytes of changes are in memory when a snapshot is made of them in the background; at first 64 MB.
-    /// One is also made once the log has sixteen times as many, of changes that take hardly any memory. Where changes come
-    /// so fast that it would always be making one, it makes them of four times as many bytes, or of six if it falls
-    /// behind. Three times as many may be added while one is written: who commits more waits. `None`: snapshots are made
-    /// only when they are asked for, and nobody waits.
+    /// Sets how many bytes of changes in memory start a background checkpoint; initially 64 MB. A WAL of sixteen times
+    /// as many bytes starts one too, for changes that take hardly any memory.
+    ///
+    /// After a snapshot the background thread rests for a while; then only four times as many bytes start one. A commit
+    /// waits while more than three times as many bytes have come behind a snapshot that is being written. It also waits
+    /// while six times as many are pending and a snapshot is ordered. `None`: snapshots are made on request only, and
+    /// no commit waits.
     pub fn set_checkpoint_bytes(&self, num_bytes: Option<u64>) {
         self.background.set_checkpoint_bytes(num_bytes);
     }
 
-    /// Sets how many bytes a second the background writes at most, such snapshots and the merges that follow them
-    /// together; at first 100 MB. `None`: as many as it can. A snapshot does not keep to it while somebody waits for it
-    /// (an append, another snapshot, the end of the handle), nor where commits come so fast that they might: nobody
-    /// commits later because of it.
+    /// Limits the bytes a second that background checkpoints and merges write together; initially 100 MB. `None` means
+    /// no limit. A checkpoint ignores the limit while an append, another snapshot or the end of the handle waits for
+    /// it. Neither does it throttle while commits come fast enough that they might have to wait.
     pub fn set_background_write_rate(&self, bytes_per_second: Option<u64>) {
         self.background.set_write_rate(bytes_per_second);
     }
 
-    /// What is committed and in memory only, and what is done about it.
+    /// Counters of the memtable, the WAL and the background threads.
     pub fn live_stats(&self) -> LiveStats {
         let report = self.background.report();
         LiveStats {
@@ -353,24 +355,39 @@ impl Database {
         &self.commits
     }
 
-    /// Ends what works in the background, and makes a snapshot of what the newest one lacks. Dropping the handle does
-    /// the same, but cannot say whether it went well.
+    /// Stops the background threads and makes a snapshot of the commits since the newest one. Dropping the handle does
+    /// so too, but cannot report errors.
     ///
     /// # Errors
-    /// The disk failed: what was committed since the newest snapshot is in the log, as far as it was durable.
-    pub fn close(mut self) -> Result<()> {
+    /// The disk failed. Commits since the newest snapshot are in the WAL, as durable as their callers chose.
+    pub fn close(self) -> Result<()> {
         self.finish()
     }
 
-    /// A handle on a store, and on what its log has.
+    /// As [`close`](Self::close), for a handle that others share: it ends with the last of them. Only the first call
+    /// acts.
+    ///
+    /// # Errors
+    /// As [`close`](Self::close).
+    pub fn finish(&self) -> Result<()> {
+        if self.ends_silently.swap(true, Ordering::AcqRel) || self.store.is_read_only() {
+            return Ok(());
+        }
+        self.require_here()?;
+        self.background.stop();
+        self.live.checkpoint_pending(&self.store, &Silent).map(|_| ())
+    }
+
+    /// A writing handle: replays the WAL of `store`.
     fn new(store: Store) -> Result<Self> {
         let live = Live::open(&store)?;
         let database = Self::with_live(store, live, false);
+        // A replayed WAL may be due for a checkpoint at once.
         database.background.has_pending(database.live.num_pending_bytes());
         Ok(database)
     }
 
-    /// A handle on a store that is gone with it: nothing is logged, and nothing kept before.
+    /// A handle on a store that lives in memory only, without a WAL.
     fn without_log(store: Store) -> Self {
         let live = Live::new(store.epoch());
         Self::with_live(store, live, true)
@@ -379,24 +396,17 @@ impl Database {
     fn with_live(store: Store, live: Live, ends_silently: bool) -> Self {
         let (store, live) = (Arc::new(store), Arc::new(live));
         let background = Background::new(Arc::clone(&store), Arc::clone(&live));
+        let ends_silently = AtomicBool::new(ends_silently);
         Self { store, live, background, commits: Commits::default(), refreshing: Mutex::default(), ends_silently }
     }
 
-    fn finish(&mut self) -> Result<()> {
-        if std::mem::replace(&mut self.ends_silently, true) || self.store.is_read_only() {
-            return Ok(());
-        }
-        self.require_here()?;
-        self.background.stop();
-        self.live.checkpoint_pending(&self.store, &Silent).map(|_| ())
-    }
-
-    /// The graph with everything that is committed.
+    /// The graph with all commits.
     ///
     /// # Errors
-    /// Damage that was met before.
-    pub fn view(&self) -> Result<View> {
+    /// An earlier read found damage.
+    pub fn view(&self) -> Result<SnapshotView> {
         self.require_here()?;
+        // A published version lies over the newest snapshot, so it is the newer one.
         match self.live.view() {
             Some(view) => Ok(view),
             None => Ok(self.store.view()?),
@@ -406,106 +416,106 @@ impl Database {
     /// The graph at a snapshot.
     ///
     /// # Errors
-    /// There is none with this number, or it was dropped; damage in the files that it needs.
-    pub fn snapshot(&self, number: u32) -> Result<View> {
+    /// No snapshot has this number, or it was dropped; damage in the files that it needs.
+    pub fn snapshot(&self, number: u32) -> Result<SnapshotView> {
         self.require_here()?;
         Ok(self.store.snapshot(number)?)
     }
 
-    /// The number of the newest snapshot; `None` where there is none.
+    /// The number of the newest snapshot; `None` if there is none.
     pub fn newest_number(&self) -> Option<u32> {
         self.store.newest_number()
     }
 
-    /// The number of the snapshot with this name; `None` where there is none.
+    /// The number of the snapshot with this name; `None` if there is none.
     pub fn snapshot_number(&self, name: &str) -> Option<u32> {
         self.store.number_of(name)
     }
 
-    /// The edges that the snapshots of `window`, both ends included, added and its last one still has;
-    /// of the oldest snapshot all edges count as added.
+    /// The edges that the snapshots of `window` (both ends included) added and its last one still has. All edges of the
+    /// oldest snapshot count as added.
     ///
-    /// Cost: reads the levels of the window, and keeps what they add in memory.
+    /// Cost: reads the deltas of the window, and keeps their additions in memory.
     ///
     /// # Errors
-    /// An end is no snapshot, or the window is reversed; damage in the files that it needs.
-    pub fn window(&self, window: RangeInclusive<u32>) -> Result<View> {
+    /// An end is not a snapshot, or the window is reversed; damage in the files that it needs.
+    pub fn window(&self, window: RangeInclusive<u32>) -> Result<SnapshotView> {
         self.require_here()?;
         Ok(self.store.window(*window.start(), *window.end())?)
     }
 
-    /// What the newest snapshots added and the last of them has, `num_snapshots` of them or as many as there are but
-    /// for the oldest, with the numbers of the first and the last of them; without any, a graph without edges.
+    /// The window over the newest `num_snapshots` snapshots, or over fewer if there are fewer; the oldest snapshot is
+    /// never in it. Returns the view with the first and last number, or a graph without edges and `None`.
     ///
     /// Cost: as [`window`](Self::window).
     ///
     /// # Errors
     /// As [`window`](Self::window).
-    pub fn newest_window(&self, num_snapshots: u32) -> Result<(View, Option<RangeInclusive<u32>>)> {
+    pub fn newest_window(&self, num_snapshots: u32) -> Result<(SnapshotView, Option<RangeInclusive<u32>>)> {
         self.require_here()?;
         Ok(self.store.newest_window(num_snapshots)?)
     }
 
-    /// What changes on the way from snapshot `from` to snapshot `to`, which may be the older one.
+    /// The changes from snapshot `from` to snapshot `to`, which may be the older one.
     ///
     /// # Errors
-    /// One of them is no snapshot; damage in the files that it needs.
-    pub fn diff(&self, from: u32, to: u32) -> Result<Diff> {
+    /// One of them is not a snapshot; damage in the files that it needs.
+    pub fn diff(&self, from: u32, to: u32) -> Result<SnapshotDiff> {
         self.require_here()?;
         Ok(self.store.diff(from, to)?)
     }
 
-    /// The same in two parts: all but the edges, and the edges, which are read a page at a time.
+    /// As [`diff`](Self::diff), in two parts: everything but the edges, and the edges, which are read a page at a time.
     ///
     /// # Errors
     /// As [`diff`](Self::diff).
-    pub fn diff_by_pages(&self, from: u32, to: u32) -> Result<(Diff, EdgeChanges)> {
+    pub fn diff_by_pages(&self, from: u32, to: u32) -> Result<(SnapshotDiff, EdgeChanges)> {
         self.require_here()?;
         Ok((self.store.vertex_diff(from, to)?, self.store.edge_changes(from, to)?))
     }
 
-    /// Folds runs, so that what was appended is read as fast as what was loaded. No snapshot is lost.
+    /// Merges deltas, so that appended edges read as fast as loaded ones. No snapshot is lost.
     ///
-    /// Cost: with [`MergeScope::All`], that of writing the graph anew.
+    /// Cost: with [`MergeScope::All`], writes the graph anew.
     ///
     /// # Errors
-    /// The handle cannot write, the memory does not suffice ([`set_memory`](Self::set_memory)), the disk failed, or the
-    /// caller wanted it: the database is as it was.
+    /// The handle cannot write; the memory does not suffice ([`set_memory`](Self::set_memory)); the disk failed; or
+    /// `progress` cancelled the merge. The database is unchanged.
     pub fn merge(&self, scope: MergeScope, pool: &Pool, progress: &dyn Progress) -> Result<MergeReport> {
         self.require_writer()?;
         Ok(self.store.merge(scope, pool, progress)?)
     }
 
-    /// Merges what is due, as is done in the background after each snapshot that is made there; nothing where somebody
-    /// merges just now, or [holds](Self::hold_upkeep) others from it.
+    /// Merges if a merge is due, as the background does after its snapshots. Does nothing while another merge runs, or
+    /// while maintenance is [held](Self::hold_upkeep).
     ///
     /// # Errors
-    /// As [`merge`](Self::merge), but for the memory: where half of it does not suffice, nothing is due.
+    /// As [`merge`](Self::merge), except for the memory: a merge that needs more than half of it is not due.
     pub fn maintain(&self, pool: &Pool, progress: &dyn Progress) -> Result<Option<MergeReport>> {
         self.require_writer()?;
         let Some(_upkeep) = self.background.try_hold_upkeep() else { return Ok(None) };
         Ok(self.store.maintain(pool, progress)?)
     }
 
-    /// Keeps merges of what is due from beginning until it is dropped, and waits for one that goes on: they take up to half
-    /// of the memory ([`set_memory`](Self::set_memory)).
+    /// Waits for a running merge, and lets no merge of maintenance begin until the guard is dropped. Such merges take
+    /// up to half of the memory ([`set_memory`](Self::set_memory)).
     pub fn hold_upkeep(&self) -> UpkeepHold<'_> {
         self.background.hold_upkeep()
     }
 
-    /// Drops snapshots, all of them or none. What the newest changed stays committed: it is in the
-    /// default view and goes into the next snapshot.
+    /// Drops all these snapshots, or none. Changes of the newest one stay committed: the default view shows them, and
+    /// the next snapshot has them.
     ///
     /// # Errors
-    /// One is not there, or none would be left; the handle cannot write, the disk failed, or the caller
-    /// wanted it: the database is as it was.
+    /// One of them does not exist, or none would be left; the handle cannot write; the disk failed; or `progress`
+    /// cancelled it. The database is unchanged.
     pub fn drop_snapshots(&self, numbers: &[u32], progress: &dyn Progress) -> Result<()> {
         self.require_writer()?;
         Ok(self.store.drop_snapshots(numbers, progress)?)
     }
 
-    /// Sets which snapshots are kept, now and whenever a snapshot is made; returns those that it dropped.
-    /// Snapshots with names and the newest one stay.
+    /// Sets which snapshots are kept, now and after each new snapshot. Returns the snapshots that it dropped. Named
+    /// snapshots and the newest one are always kept.
     ///
     /// # Errors
     /// The handle cannot write, or the disk failed.
@@ -514,11 +524,11 @@ impl Database {
         Ok(self.store.retain(retention)?)
     }
 
-    /// Refuses in a forked child: locks may be held there by threads that are not there, and the right to write is the
-    /// parent's.
+    /// Refuses in a forked child. Threads that the child does not have may hold locks there, and the right to write
+    /// stays with the parent.
     pub(crate) fn require_here(&self) -> Result<()> {
         match self.background.is_elsewhere() {
-            true => Err(base::Error::Forked { path: self.path().to_owned() }.into()),
+            true => Err(anden_base::Error::Forked { path: self.path().to_owned() }.into()),
             false => Ok(()),
         }
     }
@@ -541,12 +551,13 @@ impl Database {
         self.store.dictionary()
     }
 
-    /// Reads every byte and holds every structure against the others. The report counts the log as well, and what is
-    /// committed beyond the newest snapshot.
+    /// Reads every byte and checks all structures against each other. The report includes the WAL and the commits that
+    /// are in no snapshot.
     ///
     /// # Errors
     /// The first fault, with its place.
     pub fn verify(&self, pool: &Pool) -> Result<VerifyReport> {
+        // A reader checks the newest state.
         self.refresh()?;
         self.live.verify_log(&self.store)?;
         let mut report = self.store.verify(pool)?;
@@ -557,7 +568,7 @@ impl Database {
         Ok(report)
     }
 
-    /// The bytes of the log: of what is committed and in no snapshot, and room for more.
+    /// The bytes of the WAL: the commits that are in no snapshot, and preallocated space.
     ///
     /// # Errors
     /// The disk failed.
@@ -565,8 +576,8 @@ impl Database {
         Ok(self.log_files()?.1)
     }
 
-    /// The bytes of all files in the directory: those of snapshots, the log with its room for more, the manifest, and
-    /// what is being written.
+    /// The bytes of all files in the directory: snapshots, WAL with preallocated space, manifest, and files being
+    /// written.
     ///
     /// # Errors
     /// The disk failed.
@@ -574,42 +585,44 @@ impl Database {
         Ok(self.files(|_| true)?.1)
     }
 
-    /// How many files the log has, and their bytes.
+    /// The number of WAL files, and their bytes.
     fn log_files(&self) -> Result<(usize, u64)> {
-        self.files(|name| lama::log_number(name).is_some())
+        self.files(|name| anden_snapshots::log_number(name).is_some())
     }
 
-    /// How many files there are with such names, and their bytes.
+    /// The number of files whose names match, and their bytes.
     fn files(&self, is_meant: impl Fn(&str) -> bool) -> Result<(usize, u64)> {
         let storage = self.store.storage();
         let names = storage.list(self.path())?.into_iter().filter(|name| is_meant(name));
         let (mut num_files, mut num_bytes) = (0, 0);
         for name in names {
             match storage.file_len(&self.path().join(name)) {
-                // The writer has removed it since: a snapshot has what a log had, a merge what a snapshot had.
+                // A checkpoint or merge has removed the file since it was listed.
                 Err(error) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => {}
-                // A reader does without `LOCK`, and a link or a FIFO in its place has no bytes of the database.
-                Err(base::Error::NotRegular { .. }) => {}
+                // A reader works without `LOCK`. A link or a FIFO in its place holds no bytes of the database.
+                Err(anden_base::Error::NotRegular { .. }) => {}
                 len => (num_files, num_bytes) = (num_files + 1, num_bytes + len?),
             }
         }
         Ok((num_files, num_bytes))
     }
 
-    /// Sizes of what is on disk.
-    pub fn stats(&self) -> Stats {
+    /// Sizes of the files on disk.
+    pub fn stats(&self) -> StorageStats {
         self.store.stats()
     }
 }
 
-impl Drop for Database {
+impl Drop for Engine {
     fn drop(&mut self) {
-        // Nobody is left to be told; who wants to know closes it.
-        let _ = self.finish();
+        // A destructor cannot return errors; `close` does.
+        if let Err(error) = self.finish() {
+            tracing::error!(path = %self.path().display(), %error, "no snapshot at the end of the handle");
+        }
     }
 }
 
-/// Makes an empty store.
+/// Creates an empty store.
 fn create(storage: Arc<dyn Storage>, path: &Path, options: GraphOptions) -> Result<Store> {
     let builder = Store::create(storage, path, options)?;
     let dictionary = builder.write_dictionary(match options.keys {
@@ -617,11 +630,11 @@ fn create(storage: Arc<dyn Storage>, path: &Path, options: GraphOptions) -> Resu
         KeyScheme::Integer => DictionaryKeys::Integers { by_id: &[], sorted: None },
         KeyScheme::String => DictionaryKeys::Strings { text: &[], offsets: &[0], sorted: None },
     })?;
-    let run = builder.run_writer(0)?.finish()?;
-    Ok(builder.publish(run, dictionary, 0, None)?)
+    let base = builder.base_writer(0)?.finish()?;
+    Ok(builder.publish(base, dictionary, 0, None)?)
 }
 
-/// Says what to do where nothing is.
+/// Refuses a missing path with a hint how to create a database.
 fn require(storage: &dyn Storage, path: &Path) -> Result<()> {
     match storage.exists(path)? {
         true => Ok(()),

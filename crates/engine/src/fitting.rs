@@ -1,22 +1,22 @@
-//! Keys and weights of a program, in the form that a graph has them, and types that hold its values.
+//! Converts keys and weights of a program to those of a graph, and finds common types of values.
 
 use std::fmt;
 
-use graph::property::PropertyType;
-use graph::{Weight, WeightType};
-use lama::{GraphOptions, Key, KeyScheme};
+use anden_graph::property::PropertyType;
+use anden_graph::{Weight, WeightType};
+use anden_snapshots::{GraphOptions, Key, KeyScheme};
 
 use crate::{Error, Result};
 
-/// The longest string key, as in files.
+/// The longest string key, as in input files.
 const MAX_KEY_BYTES: usize = u16::MAX as usize;
 
-/// The weight of an edge, before it takes the type that the graph has.
+/// The weight of an edge, before conversion to the graph's type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EdgeWeight {
-    /// A whole number; fits every type that has it in its range.
+    /// An integer; fits every type whose range contains it.
     Integer(i64),
-    /// A number; fits graphs with floating weights.
+    /// A real number; fits graphs with floating-point weights.
     Real(f64),
 }
 
@@ -69,6 +69,7 @@ impl EdgeWeight {
             (WeightType::F32, Self::Integer(weight)) => Some((weight as f32).bits()),
             (WeightType::F64, Self::Integer(weight)) => Some((weight as f64).bits()),
             (WeightType::F32, Self::Real(weight)) => {
+                // Rounding must not turn a finite weight into infinity.
                 let is_too_large = weight.is_finite() && !(weight as f32).is_finite();
                 Some(weight as f32).filter(|weight| !is_too_large && weight.is_accepted()).map(Weight::bits)
             }
@@ -79,20 +80,18 @@ impl EdgeWeight {
     }
 }
 
-/// The weight of an edge as bits, 0 without weights.
+/// The weight of an edge as bits; 0 without weights.
 ///
 /// # Errors
-/// The graph has weights and the edge none, or the other way round; the weight has not the graph's type.
-pub(crate) fn weight_bits(
-    (source, target): (&Key, &Key),
-    weight: Option<EdgeWeight>,
-    options: &GraphOptions,
-) -> Result<u64> {
-    let wrong = |what: String| Err(Error::Option(format!("the edge from {source} to {target} {what}")));
+/// Only one of graph and edge has weights, or the weight does not fit the graph's type.
+pub(crate) fn weight_bits(ends: (&Key, &Key), weight: Option<EdgeWeight>, options: &GraphOptions) -> Result<u64> {
+    let wrong = |reason: String| Err(Error::invalid_edge(ends, reason));
     match (options.weight_type, weight) {
         (None, None) => Ok(0),
-        (None, Some(_)) => wrong("has a weight, and the graph has no weights: it was loaded without --weights".into()),
-        (Some(_), None) => wrong("has no weight, and the graph has weights: it was loaded with --weights".into()),
+        (None, Some(given)) => {
+            wrong(format!("weight {given} is given, and the graph has no weights: it was loaded without --weights"))
+        }
+        (Some(_), None) => wrong("no weight is given, and the graph has weights: it was loaded with --weights".into()),
         (Some(weight_type), Some(weight)) => match weight.bits(weight_type) {
             Some(bits) => Ok(bits),
             None => {
@@ -100,33 +99,32 @@ pub(crate) fn weight_bits(
                     if matches!(weight_type, WeightType::F32 | WeightType::F64) { "numbers or +∞ " } else { "" };
                 let of = weight_type.name();
                 wrong(format!(
-                    "has weight {weight}, and the graph's are {range}of type {of}, the --weight-type of its load"
+                    "weight {weight} does not fit: the graph's are {range}of type {of}, the --weight-type of its load"
                 ))
             }
         },
     }
 }
 
-/// Text as an integer key, as inputs have it: digits, and no sign.
+/// Text as an integer key, in the syntax of inputs: digits without a sign.
 pub fn integer_key(text: &str) -> Option<u64> {
+    // `parse` alone accepts a plus sign.
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// A key in the scheme of a graph: a number given as text, or text as a number, is understood.
+/// A key in the graph's key scheme; converts between a number and its text.
 ///
 /// # Errors
-/// It is none there.
+/// The key does not fit the scheme.
 pub(crate) fn fitting_key(key: &Key, scheme: KeyScheme) -> Result<Key> {
     let wrong = || {
         let scheme = scheme_name(scheme);
-        Err(Error::Option(format!(
-            "vertex {key}: the graph has {scheme} ids; text is a key after a load with --ids string"
-        )))
+        let reason = format!("the graph has {scheme} ids; text is a key after a load with --ids string");
+        Err(Error::invalid_vertex(key, reason))
     };
     match (scheme, key) {
         (KeyScheme::String, Key::String(text)) if text.is_empty() || text.len() > MAX_KEY_BYTES => {
-            let what = format!("a key has 1 to {MAX_KEY_BYTES} bytes, found one of {}", text.len());
-            Err(Error::Option(what))
+            Err(Error::invalid_vertex(key, format!("a key has 1 to {MAX_KEY_BYTES} bytes, found {}", text.len())))
         }
         (KeyScheme::String, Key::String(_)) => Ok(key.clone()),
         (KeyScheme::String, Key::Integer(number)) => Ok(Key::String(number.to_string())),
@@ -137,7 +135,7 @@ pub(crate) fn fitting_key(key: &Key, scheme: KeyScheme) -> Result<Key> {
     }
 }
 
-/// The name of a scheme of keys, as options have it.
+/// The name of a key scheme, as in options.
 pub(crate) fn scheme_name(keys: KeyScheme) -> &'static str {
     match keys {
         KeyScheme::Integer => "integer",
@@ -146,7 +144,7 @@ pub(crate) fn scheme_name(keys: KeyScheme) -> &'static str {
     }
 }
 
-/// The type that holds values of all these types, or of the first that others do not go with.
+/// The type that holds values of all these types; types that do not join are ignored.
 pub(crate) fn joined_type(mut types: impl Iterator<Item = PropertyType>) -> Option<PropertyType> {
     let first = types.next()?;
     Some(types.fold(first, |joined, next| joined.joined(next).unwrap_or(joined)))
@@ -171,22 +169,22 @@ mod tests {
             (
                 Some(1.into()),
                 None,
-                "the edge from a to b has a weight, and the graph has no weights: it was loaded without --weights",
+                "the edge from a to b: weight 1 is given, and the graph has no weights: it was loaded without --weights",
             ),
             (
                 None,
                 Some(WeightType::U32),
-                "the edge from a to b has no weight, and the graph has weights: it was loaded with --weights",
+                "the edge from a to b: no weight is given, and the graph has weights: it was loaded with --weights",
             ),
             (
                 Some((-1).into()),
                 Some(WeightType::U32),
-                "the edge from a to b has weight -1, and the graph's are of type u32, the --weight-type of its load",
+                "the edge from a to b: weight -1 does not fit: the graph's are of type u32, the --weight-type of its load",
             ),
             (
                 Some(0.5.into()),
                 Some(WeightType::I64),
-                "the edge from a to b has weight 0.5, and the graph's are of type i64, the --weight-type of its load",
+                "the edge from a to b: weight 0.5 does not fit: the graph's are of type i64, the --weight-type of its load",
             ),
         ] {
             assert_eq!(bits(weight, weight_type), Err(what.to_owned()));

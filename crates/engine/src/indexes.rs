@@ -1,33 +1,33 @@
-//! Indexes of properties: made, dropped and listed.
+//! Creates, drops and lists indexes of vertex properties.
 
-use base::progress::Progress;
-use lama::{IndexInfo, IndexKind};
+use anden_base::progress::Progress;
+use anden_snapshots::{IndexInfo, IndexKind};
 
-use crate::{Database, Result};
+use crate::{Engine, Result};
 
-impl Database {
-    /// Makes an index of a property of vertices. When this returns, it survives a power cut; a crash before leaves the
-    /// database without it.
+impl Engine {
+    /// Creates an index of a vertex property. On return it survives a power cut; a crash before leaves the database
+    /// without it.
     ///
-    /// What was committed since the newest snapshot becomes a snapshot first. The index is then collected while others
-    /// read and commit. At last commits wait until it has what was committed meanwhile, and is written.
+    /// Earlier commits become a snapshot first. The index is then collected while others read and commit. At the end,
+    /// commits wait until the index covers those that came meanwhile, and is written.
     ///
     /// Cost: reads the property in all snapshots, and writes 8 bytes a value. Memory: 16 bytes a value.
     ///
     /// # Errors
-    /// There is no such property, or it has an index; two vertices have the same value and the index is to be unique, and
-    /// both are named; the handle cannot write, the memory does not suffice ([`set_memory`](Self::set_memory)), the disk
-    /// failed, or the caller wanted it. There is no index then.
+    /// There is no such property, or it has an index. The index is to be unique, and two vertices share a value; the
+    /// error names both. The handle cannot write; the memory does not suffice ([`set_memory`](Self::set_memory)); the
+    /// disk failed; or `progress` cancelled it. Then there is no index.
     pub fn create_index(&self, property: &str, kind: IndexKind, progress: &dyn Progress) -> Result<()> {
         self.checkpoint_pending()?;
         let index = self.store().draft_index(property, kind, progress)?;
         self.change_indexes(|| Ok(self.store().publish_index(index)?))
     }
 
-    /// Drops the index of a property of vertices. What was committed since the newest snapshot becomes a snapshot first.
+    /// Drops the index of a vertex property. Earlier commits become a snapshot first.
     ///
     /// # Errors
-    /// There is none; the handle cannot write, or the disk failed.
+    /// There is no index; the handle cannot write; the disk failed.
     pub fn drop_index(&self, property: &str) -> Result<()> {
         self.require_writer()?;
         self.change_indexes(|| Ok(self.store().drop_index(property)?))
@@ -38,14 +38,15 @@ impl Database {
         self.store().indexes()
     }
 
-    /// Does something while no commit runs and nothing lies over the newest snapshot: what is committed afterwards knows
-    /// the indexes that there are then.
+    /// Runs `body` while no commit runs and nothing lies over the newest snapshot. So all later commits maintain the
+    /// new set of indexes.
     fn change_indexes(&self, body: impl FnOnce() -> Result<()>) -> Result<()> {
+        // A running checkpoint ends first, so that commits go on beside it.
         self.live().wait_for_snapshot();
         let alone = self.be_alone()?;
         let turn = self.live().turn_at_snapshot(self.store())?;
         let changed = body();
-        // Also where it is not known what the disk holds: a transaction that loses in vain is tried again.
+        // Counted even if `body` failed and the disk is in an unknown state: a needless conflict is only retried.
         self.live().count_index_change();
         drop((turn, alone));
         changed

@@ -1,18 +1,16 @@
-//! From inputs to a database.
+//! Ingest: input files become a database.
 //!
-//! The input is read in parallel to *raw edges*, whose ends are keys or numbers of keys
-//! ([`ingest`]). Keys become ids ([`keys`]). The edges are spread over ranges of lists that fit the
-//! processor's cache ([`partition`]), each is sorted there ([`sort`]), and its lists are handed to
-//! the run in order ([`assemble`]). In-lists are spread from the sorted out-lists, which leaves
-//! nothing to be sorted but their owners. Edges without weights are spread while they are read
-//! ([`buckets`]).
+//! The input is read in parallel into *raw edges*, whose ends are keys or numbers of keys ([`ingest`]). Keys become ids
+//! ([`keys`]). The edges are spread over ranges of lists that fit the processor's cache ([`partition`]). Each range is
+//! sorted there ([`sort`]), and its lists are appended to the base in order ([`assemble`]). In-lists are spread from
+//! the sorted out-lists, so that only their owners remain to be sorted. Edges without weights are spread while they are
+//! read ([`buckets`]).
 //!
-//! Edges that do not fit the memory budget wait in scratch files and are merged from sorted runs
-//! ([`external`]). Edges that ascend already are not sorted. A serialized graph is taken list by
-//! list ([`serialized`]).
+//! Edges beyond the memory budget go to scratch files, as sorted runs that are merged ([`external`]). Edges that ascend
+//! already are not sorted. A serialized graph is taken list by list ([`serialized`]).
 //!
-//! Values of edge properties wait for the out-lists and are written in their order ([`row_numbers`]). If memory is
-//! short, they are written before the lists, in the order of the input ([`rows`]).
+//! Edge property values wait for the out-lists and are written in their order ([`row_numbers`]). If memory is short,
+//! they are written before the lists, in input order ([`rows`]).
 //!
 //! The same input gives the same bytes at any number of threads and on each of these ways, except for the order of the
 //! rows of edge properties.
@@ -46,12 +44,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use base::parallel::Pool;
-use base::progress::Progress;
-use base::storage::Storage;
-use graph::formats::{InputPath, SerializedGraph, Source, Span};
-use graph::{Direction, WeightType};
-use lama::{ArcData, KeyScheme, Store, StoreBuilder};
+use anden_base::parallel::Pool;
+use anden_base::progress::Progress;
+use anden_base::storage::Storage;
+use anden_formats::{InputPath, SerializedGraph, Source, Span};
+use anden_graph::{GraphKind, WeightType};
+use anden_snapshots::{ArcData, KeyScheme, Store, StoreBuilder};
 
 pub use options::{Duplicates, LoadOptions};
 pub(crate) use report::note_on_repeated;
@@ -59,29 +57,29 @@ pub use report::{InputReport, LoadReport};
 pub use spread::Spread;
 
 use self::arcs::EdgeRow;
-pub(crate) use self::arcs::{Expand, KeyedArc, Payload};
-pub(crate) use self::budget::Budget;
+pub(crate) use self::arcs::{Expand, LoadArc, Payload};
+pub(crate) use self::budget::LoadBudget;
 use self::build::Built;
-pub(crate) use self::ingest::InputKey;
+pub(crate) use self::ingest::{InputKey, require_accepted};
 pub(crate) use self::intern::KeyTable;
 pub(crate) use self::keys::{Joined, VertexKeys, check_num_vertices};
 pub(crate) use self::options::too_large_a_sum;
-use self::spread::Spreader;
+use self::spread::SnapshotSpreader;
 use crate::Result;
 
-/// What all steps of a load share.
+/// The state that all steps of a load share.
 #[derive(Clone, Copy)]
 pub(crate) struct Load<'a> {
     pub(crate) options: &'a LoadOptions,
     pub(crate) inputs: &'a [InputPath],
-    pub(crate) budget: Budget,
+    pub(crate) budget: LoadBudget,
     pub(crate) builder: &'a StoreBuilder,
-    pub(crate) spreader: Option<&'a Spreader>,
+    pub(crate) spreader: Option<&'a SnapshotSpreader>,
     pub(crate) pool: &'a Pool,
     pub(crate) progress: &'a dyn Progress,
 }
 
-/// Loads inputs to a new database at `path`.
+/// Loads inputs into a new database at `path`.
 pub(crate) fn load(
     storage: Arc<dyn Storage>,
     path: &Path,
@@ -91,21 +89,23 @@ pub(crate) fn load(
     progress: &dyn Progress,
 ) -> Result<(Store, LoadReport)> {
     let start = Instant::now();
-    // What a load before this one left with the allocator is not this one's.
-    base::memory::give_back_unused();
-    base::memory::reset_resident_peak();
+    // Memory that an earlier load left with the allocator must not count for this one.
+    anden_base::memory::give_back_unused();
+    anden_base::memory::reset_resident_peak();
     let mut options = options.agreed()?;
-    let budget = Budget::new(options.memory, options.sort_memory, pool.num_threads())?;
+    let budget = LoadBudget::new(options.memory, options.sort_memory, pool.num_threads())?;
+    // The edges of later snapshots are kept beside those that are being sorted.
     let budget = if options.spread.num_snapshots > 1 { budget.shared()? } else { budget };
     options.source.block_bytes = options.source.block_bytes.min(budget.block_bytes);
     let mut source = Source::open(inputs, options.source.clone())?;
-    options.agree_on_direction(source.facts().direction);
+    options.agree_on_direction(source.facts().graph_kind);
     options.agree_on_edges(&source.facts().edge_properties)?;
+    // Created only now, so that an unreadable input leaves no database behind.
     let builder = match options.identity {
         Some(identity) => Store::create_as(storage, path, options.graph, identity)?,
         None => Store::create(storage, path, options.graph)?,
     };
-    let spreader = Spreader::new(&options.spread, options.graph.direction, options.graph.data_bytes(), budget);
+    let spreader = SnapshotSpreader::new(&options.spread, options.graph.graph_kind, options.graph.data_bytes(), budget);
     let load =
         Load { options: &options, inputs, budget, builder: &builder, spreader: spreader.as_ref(), pool, progress };
     let built = match source.serialized().filter(|graph| serialized::fits(graph, &options)) {
@@ -113,19 +113,20 @@ pub(crate) fn load(
         None => build_source(&load, &mut source)?,
     };
     progress.check()?;
+    // Before the publication, so that a refused input leaves no snapshot behind.
     refuse_unlisted(&source, &built, &options)?;
     let name = options.name.as_deref();
     let store = match spreader {
-        None => builder.publish(built.run, built.dictionary, built.num_edges, name)?,
+        None => builder.publish(built.base, built.dictionary, built.num_edges, name)?,
         Some(spreader) => {
-            let levels = spreader.write(&builder, built.num_vertices as usize, progress)?;
+            let deltas = spreader.write(&builder, built.num_vertices as usize, progress)?;
             let mut names = vec![None; options.spread.num_snapshots as usize];
             names[options.spread.num_snapshots as usize - 1] = name;
-            builder.publish_many(built.run, built.dictionary, built.num_edges, levels, &names)?
+            builder.publish_many(built.base, built.dictionary, built.num_edges, deltas, &names)?
         }
     };
     let mut input = InputReport::new(source.facts(), &built.summary, built.num_loops, options.duplicates);
-    let is_directed = options.graph.direction == Direction::Directed;
+    let is_directed = options.graph.graph_kind == GraphKind::Directed;
     input.merged_to(built.num_edges, Expand::of_inputs(&options.graph, source.facts())?, is_directed);
     let mut notes = source.facts().notes.clone();
     notes.extend(note_on_repeated(built.num_repeated, &options.source.vertices));
@@ -140,13 +141,13 @@ pub(crate) fn load(
         first_skipped: built.summary.first_skipped,
         input,
         notes,
-        peak_bytes: base::memory::resident_peak(),
+        peak_bytes: anden_base::memory::resident_peak(),
     };
     Ok((store, report))
 }
 
-/// Refuses edges to vertices that inputs do not list, although they list all. Ids of dense keys are there
-/// whether they are listed or not.
+/// Refuses edges to vertices that the inputs do not list, if the inputs claim to list all. Dense keys are exempt: their
+/// ids exist whether they are listed or not.
 fn refuse_unlisted(source: &Source, built: &Built, options: &LoadOptions) -> Result<()> {
     let num_vertices = if options.graph.keys == KeyScheme::Dense { 0 } else { built.num_vertices };
     if built.summary.num_listed.is_some_and(|num_listed| num_vertices > num_listed)
@@ -157,7 +158,7 @@ fn refuse_unlisted(source: &Source, built: &Built, options: &LoadOptions) -> Res
     Ok(())
 }
 
-/// Builds the graph of a serialized one, whose edges carry weights or nothing.
+/// Builds from a serialized graph, whose edges have weights or no data.
 fn build_serialized(load: &Load<'_>, graph: &SerializedGraph) -> Result<Built> {
     match load.options.graph.weight_type {
         None => serialized::build::<()>(load, graph),
@@ -179,7 +180,7 @@ fn build_source(load: &Load<'_>, source: &mut Source) -> Result<Built> {
 fn build_keyed<K: InputKey>(load: &Load<'_>, source: &mut Source) -> Result<Built> {
     let graph = &load.options.graph;
     match (graph.weight_type, graph.has_rows()) {
-        // Without weights, the type in which they would be read does not matter.
+        // Without weights, the weight type of the parser does not matter.
         (None, false) => build::build::<K, u32, ()>(load, source),
         (None, true) => build::build::<K, u32, EdgeRow>(load, source),
         (Some(WeightType::U32), false) => build::build::<K, u32, u32>(load, source),

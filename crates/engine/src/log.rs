@@ -1,16 +1,16 @@
-//! The log: what is committed, before it is.
+//! The write-ahead log (WAL).
 //!
-//! A commit group is one record, numbered by its epoch. Records go to a buffer in memory, in order, with everything
-//! that depends on their place worked out already; from there to the file, by whoever must wait for that, or by a
-//! thread; and the file is synced, by whoever must wait for that, or by the thread in time. So a record is never written
-//! before the one before it, and a commit that waits for nothing takes one lock and copies a few bytes.
+//! A commit group is one WAL record, numbered by its epoch. Records go to a buffer in memory, in order, already with
+//! checksum and chain. From there they go to the file: written by a caller that must wait for that, or by the log
+//! thread. The file is synced by such a caller, or by the thread in time. So no record is written before an earlier
+//! one, and a commit that waits for nothing takes one lock and copies a few bytes.
 //!
-//! A record that cannot be written has not happened: it is taken back, the file is cut to what it was, and the next one
-//! may go well. After a sync that failed nobody knows what the disk holds: nothing is written any more until the
-//! database is opened again.
+//! A record that cannot be written has not happened: it is taken back, the file is cut to its old length, and the next
+//! record may succeed. After a failed sync the content of the disk is unknown: nothing is written until the database is
+//! reopened.
 //!
-//! Groups follow each other without a hole, within a segment and from one to the next. Segments whose groups are all in
-//! a snapshot are removed.
+//! Records follow each other without a gap, within a segment and across segments. Segments that a snapshot covers are
+//! removed.
 
 mod durability;
 mod format;
@@ -20,116 +20,117 @@ mod segment;
 mod thread;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use base::checksum::crc32c;
-use base::storage::Storage;
-use lama::{DatabaseId, WriterLock};
+use anden_base::checksum::crc32c;
+use anden_base::storage::Storage;
+use anden_snapshots::{DatabaseId, WriterLock};
+use parking_lot::{Condvar, Mutex};
 
 pub use durability::Durability;
 pub(crate) use durability::SharedDurability;
-pub(crate) use read::{Bookmark, Found, HeldLog, LogPlace, LoggedGroup};
+pub(crate) use read::{HeldLog, LogPlace, LoggedGroup, Lsn, WalScan};
 
 use self::format::{GROUP_HEADER_BYTES, GroupHeader, group_bytes, seed_of};
-use self::segment::{FIRST_GROUP, Files};
+use self::segment::{FIRST_GROUP, WalFiles};
 use self::thread::LogThread;
 use crate::Result;
 
-/// A segment that has grown to this is followed by another: what is read at once is bounded by twice as much.
+/// Length at which the next segment begins. It bounds the memory of recovery, which holds about two segments.
 const SEGMENT_BYTES: u64 = 64 << 20;
-/// So many bytes may wait in memory; who adds more writes them.
+/// Bytes that may wait in memory; a commit that adds more writes them.
 const MAX_PENDING_BYTES: usize = 8 << 20;
-/// The directory is compared at most this often before a write: commits that wait for no sync pay next to nothing.
+/// Minimum time between two checks of the directory before a write: commits that wait for no sync pay next to nothing.
 const CHECK_EVERY: Duration = Duration::from_millis(2);
-/// A buffer that has grown beyond this is given back.
+/// A larger buffer is freed, not kept for reuse.
 const MAX_SPARE_BYTES: usize = 2 * MAX_PENDING_BYTES;
 
-/// The log of a database, open to be written. One thread at a time appends; it may be looked at and written by any.
+/// The WAL of a database, open for writing. One thread at a time appends; any thread may read counters or write it out.
 #[derive(Debug)]
 pub(crate) struct Log {
-    shared: Arc<Shared>,
+    shared: Arc<WalShared>,
     thread: LogThread,
 }
 
-/// What a log was used for since it was opened.
+/// Counters of a WAL since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LogStats {
     /// The bytes of its files.
     pub(crate) num_bytes: u64,
-    /// Groups that were appended.
+    /// Records that were appended.
     pub(crate) num_groups: u64,
-    /// Syncs of the log, each of them of a file or more.
+    /// Syncs of the WAL, each of one file or more.
     pub(crate) num_syncs: u64,
-    /// Why it could not be written or synced the last time, if so.
+    /// The error of the last write or sync, if it failed.
     pub(crate) failure: Option<String>,
 }
 
-/// Where a log is, and who is to know when it fails.
+/// The place of a WAL, and the lock to poison when it fails.
 #[derive(Clone, Debug)]
 pub(crate) struct LogOwner {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) id: DatabaseId,
-    /// Poisoned once it is not known what the disk holds.
+    /// Poisoned once the content of the disk is unknown.
     pub(crate) lock: Arc<WriterLock>,
 }
 
 /// `syncing` is locked before `files`, and `files` before `state`.
 #[derive(Debug)]
-struct Shared {
+struct WalShared {
     seed: u32,
     lock: Arc<WriterLock>,
-    /// Held while files are synced: of two syncs of one file, the system tells one only that bytes could not be written.
+    /// Held while files are synced: of two concurrent syncs of one file, the system reports a write error to one only.
     syncing: Mutex<()>,
-    files: Mutex<Files>,
-    state: Mutex<State>,
-    /// The thread has something to do sooner than it thinks.
+    files: Mutex<WalFiles>,
+    state: Mutex<WalState>,
+    /// Wakes the thread before the time of its next check.
     wake: Condvar,
-    /// What groups take that are in no snapshot, as far as is known.
+    /// Bytes of the records that are in no snapshot, approximately.
     kept_bytes: AtomicU64,
     num_groups: AtomicU64,
     num_syncs: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// The groups at the end of the current segment that are not in its file yet.
+struct WalState {
+    /// The last records of the current segment, which are not in its file yet.
     pending: Vec<u8>,
-    /// Room for the next ones.
+    /// An empty buffer for the next records.
     spare: Vec<u8>,
-    /// Where the next group goes; `None` where a segment is to be begun for it.
-    place: Option<Place>,
+    /// The place of the next record; `None` if a segment has to begin for it.
+    place: Option<SegmentPosition>,
     generation: u32,
-    /// The last group.
+    /// The epoch of the last record.
     last_epoch: u64,
-    /// Where the last group was appended, until something follows it.
-    before_last: Option<Place>,
-    /// The last group that is in a file, and the last one that is durable.
+    /// The place of the last record, until another follows it.
+    before_last: Option<SegmentPosition>,
+    /// The last record in a file, and the last durable one.
     written_through: u64,
     synced_through: u64,
-    /// When what was written is to be durable.
+    /// When the written records are to be durable.
     sync_at: Option<Instant>,
-    /// When the thread looks next; `None`: when it is woken.
+    /// When the thread checks next; `None` while it is parked.
     looks_at: Option<Instant>,
-    /// Why the last write failed, or the sync after which there is none; the thread has nobody else to tell.
+    /// The error of the last write or sync, for the thread's errors have no caller.
     failure: Option<String>,
     is_closing: bool,
 }
 
 /// A place in the current segment.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct SegmentPosition {
     offset: u64,
     chain: u32,
 }
 
 impl Log {
-    /// Opens the log in `directory`: calls `replay` with the groups after the epoch `after`, which the manifest has,
-    /// cuts off what a crash left behind the last of them, and makes all of it durable.
+    /// Opens the WAL in `directory`. Calls `replay` with the records after the epoch `after` of the manifest, cuts off
+    /// the torn tail, and makes the rest durable.
     ///
     /// # Errors
-    /// As [`LogPlace::read`]; the disk failed. Nothing is changed where something is damaged.
+    /// As [`LogPlace::read`]; the disk failed. If anything is damaged, nothing is changed.
     pub(crate) fn open(
         owner: LogOwner,
         directory: &Path,
@@ -139,19 +140,21 @@ impl Log {
         let LogOwner { storage, id, lock } = owner;
         let place = LogPlace { storage: &*storage, directory, id };
         let mut found = place.read(after, replay)?;
+        // Reading takes time: the directory must still be this writer's before the first change.
         lock.check()?;
+        // The first change on the disk. Damage has returned an error before.
         settle(place, &mut found)?;
-        let mut files = Files::new(storage, directory, id);
+        let mut files = WalFiles::new(storage, directory, id);
         let through = found.through;
         files.follow(std::mem::take(&mut found.segments), found.generation, found.number);
-        let state = State {
+        let state = WalState {
             generation: files.generation,
             last_epoch: through,
             written_through: through,
             synced_through: through,
-            ..State::default()
+            ..WalState::default()
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WalShared {
             seed: seed_of(id),
             lock,
             syncing: Mutex::new(()),
@@ -163,49 +166,53 @@ impl Log {
             num_syncs: AtomicU64::new(0),
         });
         let this = Self { thread: LogThread::new(Arc::clone(&shared)), shared };
+        // A crash may have left segments that the manifest covers.
         this.remove_through(after);
         Ok(this)
     }
 
-    /// Appends a group; when this returns, it is as durable as it is to be. Epochs ascend; one that is left out is in
-    /// the manifest.
+    /// Appends a record, and returns once it is as durable as asked. Epochs ascend; a skipped epoch is in the manifest.
     ///
-    /// Cost: a checksum and a copy; a call to write the file, or one to write and one to sync it.
+    /// Cost: a checksum and a copy; for durability, a write call, and a sync call.
     ///
     /// # Errors
-    /// The disk failed: the group is not in the log, unless it was a sync that failed; that is not known then, and
-    /// nothing can be appended any more.
+    /// The disk failed. The record is not in the WAL, except after a failed sync: then that is unknown, and nothing can
+    /// be appended any more.
     pub(crate) fn append(&self, epoch: u64, payload: &[u8], durability: Durability) -> Result<()> {
         let shared = &*self.shared;
         shared.require_sound()?;
+        // Without a sync of its own, the record depends on the thread.
         if durability != Durability::Sync {
             self.thread.begin()?;
         }
-        let mut state = shared.state();
-        // What is begun may be removed, as long as nothing is in it.
+        let mut state = shared.state.lock();
+        // Repeated, because a concurrent checkpoint may remove the new segment while it is empty.
         while !state.has_place(epoch) {
             drop(state);
             shared.begin_segment(epoch)?;
-            state = shared.state();
+            state = shared.state.lock();
         }
         state.push(epoch, payload, shared.seed);
         shared.kept_bytes.fetch_add(group_bytes(payload.len()) as u64, Ordering::Relaxed);
         shared.num_groups.fetch_add(1, Ordering::Relaxed);
         match durability {
             Durability::None if state.pending.len() <= MAX_PENDING_BYTES => {
+                // An awake thread looks by itself, so most commits wake none.
                 if state.looks_at.is_none() {
                     shared.wake.notify_one();
                 }
                 Ok(())
             }
             Durability::None => {
+                // The buffer is full: this caller pays for the write, which bounds the memory.
                 drop(state);
                 shared.write_or_take_back(epoch)
             }
             Durability::Batched(time) => {
                 drop(state);
+                // In the file before the answer, so that a killed process loses nothing.
                 shared.write_or_take_back(epoch)?;
-                // A time that no clock reaches is none.
+                // A deadline beyond the clock's range counts as no deadline.
                 if let Some(at) = Instant::now().checked_add(time) {
                     shared.sync_until(at);
                 }
@@ -219,69 +226,76 @@ impl Log {
         }
     }
 
-    /// Takes the last group back, which has this epoch, as if it had never been.
+    /// Takes the last record back, which has this epoch.
     ///
     /// # Errors
-    /// The disk failed: it is not known whether the group is there, and nothing can be appended any more.
+    /// The disk failed. Whether the record is there is unknown, and nothing can be appended any more.
     pub(crate) fn take_back(&self, epoch: u64) -> Result<()> {
-        let _syncing = self.shared.syncing();
+        // `syncing` first: a sync must not count the record as durable while it is taken back.
+        let _syncing = self.shared.syncing.lock();
         self.shared.require_sound()?;
-        let mut files = self.shared.files();
-        let place = self.shared.state().take_back(epoch);
+        let mut files = self.shared.files.lock();
+        let place = self.shared.state.lock().take_back(epoch);
         let Some(place) = place else { return Ok(()) };
+        // After a crash the record may be there, although its commit has failed.
         files.take_back(epoch, place.offset).inspect_err(|_| self.shared.lock.poison())
     }
 
-    /// The next group begins a segment.
+    /// Lets the next record begin a segment.
     pub(crate) fn rotate(&self) {
-        self.shared.state().place = None;
+        self.shared.state.lock().place = None;
     }
 
-    /// Removes the segments that hold nothing younger than `epoch`, which the manifest has. A file that cannot be
-    /// removed is removed when the log is opened next.
+    /// Removes the segments without records younger than `epoch`, the manifest's. A file that cannot be removed now is
+    /// removed at the next opening.
     pub(crate) fn remove_through(&self, epoch: u64) {
-        let mut files = self.shared.files();
-        let mut state = self.shared.state();
+        let mut files = self.shared.files.lock();
+        let mut state = self.shared.state.lock();
         let is_current_old = state.last_epoch <= epoch;
         if is_current_old {
+            // The snapshot has these records, so they need not reach the file.
             state.pending.clear();
             (state.place, state.before_last, state.sync_at) = (None, None, None);
         }
+        // The manifest may be ahead of the WAL, because very large batches skip the WAL.
         state.last_epoch = state.last_epoch.max(epoch);
         state.written_through = state.written_through.max(epoch);
         state.synced_through = state.synced_through.max(epoch);
         drop(state);
         let storage = Arc::clone(&files.storage);
         let paths = files.take_through(epoch, is_current_old);
-        let num_kept = files.written_bytes() + self.shared.state().pending.len() as u64;
+        let num_kept = files.written_bytes() + self.shared.state.lock().pending.len() as u64;
         self.shared.kept_bytes.store(num_kept, Ordering::Relaxed);
+        // Commits need the files, but not the removals below.
         drop(files);
+        // No file is removed by name from a directory that is not as this writer left it.
         if !paths.is_empty() && self.shared.lock.check().is_ok() {
+            tracing::debug!(epoch, segments = paths.len(), "removed WAL segments that a snapshot covers");
             for path in paths {
                 let _ = storage.remove_file(&path);
             }
         }
     }
 
-    /// Writes to the file what waits in memory.
+    /// Writes the buffered records to the file.
     ///
     /// # Errors
-    /// The disk failed: it goes on waiting.
+    /// The disk failed; the records stay in the buffer.
     pub(crate) fn write(&self) -> Result<()> {
         self.shared.write()
     }
 
-    /// What is to be read when the database is opened, in bytes.
+    /// Bytes that recovery would have to read.
     pub(crate) fn kept_bytes(&self) -> u64 {
         self.shared.kept_bytes.load(Ordering::Relaxed)
     }
 
     pub(crate) fn stats(&self) -> LogStats {
         LogStats {
-            num_bytes: self.shared.files().num_bytes(),
+            num_bytes: self.shared.files.lock().num_bytes(),
             num_groups: self.shared.num_groups.load(Ordering::Relaxed),
             num_syncs: self.shared.num_syncs.load(Ordering::Relaxed),
-            failure: self.shared.state().failure.clone(),
+            failure: self.shared.state.lock().failure.clone(),
         }
     }
 }
@@ -293,20 +307,20 @@ impl Drop for Log {
         }
         self.thread.stop();
         if self.shared.require_sound().is_ok() {
-            // What no snapshot has is in the log, as far as the disk lets it be.
+            // An error is lost here: a destructor cannot report it.
             let _ = self.shared.write();
         }
     }
 }
 
-/// Cuts off what a crash left, and makes durable what is kept: what is appended later says that it is.
+/// Cuts off the torn tail, and makes the kept records durable, because later headers will certify them.
 ///
-/// After a sync that failed, what is read may be nowhere but in the memory of the system, and no sync writes it: so what
-/// is not known to be durable is written again before it is synced.
-fn settle(place: LogPlace<'_>, found: &mut Found) -> Result<()> {
+/// After a failed sync, the records that were read may exist in the page cache only, and another sync does not write
+/// them. So records that are not known to be durable are written again before the sync.
+fn settle(place: LogPlace<'_>, found: &mut WalScan) -> Result<()> {
     let LogPlace { storage, directory, .. } = place;
     if let Some(cut) = found.cut.take() {
-        // The youngest first, so that a crash leaves no hole that another record could certify.
+        // Youngest first: a crash leaves no gap that a later header could certify.
         for path in cut.removed.iter().rev() {
             storage.remove_file(path)?;
         }
@@ -330,13 +344,13 @@ fn settle(place: LogPlace<'_>, found: &mut Found) -> Result<()> {
     Ok(())
 }
 
-impl State {
-    /// Whether a group has its place behind the last one.
+impl WalState {
+    /// Whether a record has a place behind the last one.
     fn has_place(&self, epoch: u64) -> bool {
         epoch == self.last_epoch + 1 && self.place.is_some_and(|place| place.offset < SEGMENT_BYTES)
     }
 
-    /// Appends a group to what waits to be written.
+    /// Appends a record to the buffer.
     fn push(&mut self, epoch: u64, payload: &[u8], seed: u32) {
         let Some(place) = self.place else { return };
         let header = GroupHeader {
@@ -353,17 +367,18 @@ impl State {
         self.pending.extend_from_slice(payload);
         self.pending.resize(self.pending.len() + num_bytes - GROUP_HEADER_BYTES - payload.len(), 0);
         self.before_last = Some(place);
-        self.place = Some(Place { offset: place.offset + num_bytes as u64, chain });
+        self.place = Some(SegmentPosition { offset: place.offset + num_bytes as u64, chain });
         self.last_epoch = epoch;
     }
 
-    /// Forgets the last group; gives where it was, in case it is in the file.
-    fn take_back(&mut self, epoch: u64) -> Option<Place> {
+    /// Forgets the last record. Returns its place, in case it is in the file.
+    fn take_back(&mut self, epoch: u64) -> Option<SegmentPosition> {
         let (end, before) = (self.place?, self.before_last.take()?);
         if self.last_epoch != epoch {
             return None;
         }
         let num_bytes = (end.offset - before.offset) as usize;
+        // The record may be in the file already, and then the buffer lacks it.
         self.pending.truncate(self.pending.len().saturating_sub(num_bytes));
         self.place = Some(before);
         self.last_epoch = epoch - 1;
@@ -373,65 +388,61 @@ impl State {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn syncing(&self) -> MutexGuard<'_, ()> {
-        self.syncing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn files(&self) -> MutexGuard<'_, Files> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
+impl WalShared {
     fn require_sound(&self) -> Result<()> {
         Ok(self.lock.require_sound()?)
     }
 
-    /// Begins a segment with the group of this epoch.
+    /// Begins a segment with the record of this epoch.
     fn begin_segment(&self, epoch: u64) -> Result<()> {
         self.lock.check()?;
-        let mut files = self.files();
+        let mut files = self.files.lock();
+        // The sealed segment must be complete before the next one begins.
         self.write_locked(&mut files)?;
         let (last_epoch, synced_through) = {
-            let state = self.state();
+            let state = self.state.lock();
             (state.last_epoch, state.synced_through)
         };
         let chain = files.begin(last_epoch, epoch, synced_through)?;
-        let mut state = self.state();
-        state.place = Some(Place { offset: FIRST_GROUP, chain });
+        let path = files.current_name().map(|(path, _)| path.to_owned());
+        let mut state = self.state.lock();
+        state.place = Some(SegmentPosition { offset: FIRST_GROUP, chain });
+        // The last record of a sealed segment cannot be taken back any more.
         state.before_last = None;
         state.last_epoch = epoch - 1;
+        drop((state, files));
+        // After the locks, which a subscriber of events may need.
+        let path = path.as_ref().map(|path| tracing::field::display(path.display()));
+        tracing::debug!(epoch, segment = path, "began a WAL segment");
         Ok(())
     }
 
-    /// Writes what waits; on an error takes the group of this epoch back, which came last.
+    /// Writes the buffer. On an error, takes the record of this epoch back, which is the last one.
     fn write_or_take_back(&self, epoch: u64) -> Result<()> {
-        let mut files = self.files();
+        let mut files = self.files.lock();
         self.write_locked(&mut files).inspect_err(|_| {
-            self.state().take_back(epoch);
+            self.state.lock().take_back(epoch);
         })
     }
 
-    /// Writes what waits.
+    /// Writes the buffer.
     fn write(&self) -> Result<()> {
-        self.write_locked(&mut self.files())
+        self.write_locked(&mut self.files.lock())
     }
 
-    fn write_locked(&self, files: &mut Files) -> Result<()> {
-        if self.state().pending.is_empty() {
+    fn write_locked(&self, files: &mut WalFiles) -> Result<()> {
+        if self.state.lock().pending.is_empty() {
             return Ok(());
         }
-        self.check_in_time(files).inspect_err(|error| self.state().failure = Some(error.to_string()))?;
-        let mut state = self.state();
+        self.check_in_time(files).inspect_err(|error| self.state.lock().failure = Some(error.to_string()))?;
+        let mut state = self.state.lock();
+        // The buffers are swapped, so that commits may append during the write call.
         let spare = std::mem::take(&mut state.spare);
         let mut bytes = std::mem::replace(&mut state.pending, spare);
         let through = state.last_epoch;
         drop(state);
         let written = files.append(&bytes);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match written {
             Ok(()) => {
                 state.written_through = state.written_through.max(through);
@@ -443,7 +454,7 @@ impl Shared {
                 Ok(())
             }
             Err(error) => {
-                // What came meanwhile stands behind it.
+                // Records that came meanwhile go behind the unwritten ones.
                 bytes.append(&mut state.pending);
                 state.pending = bytes;
                 state.failure = Some(error.to_string());
@@ -452,9 +463,9 @@ impl Shared {
         }
     }
 
-    /// Compares the directory with what this writer left there, unless that was done a moment ago: an older copy may have
-    /// been written over the segment, which the next write would damage.
-    fn check_in_time(&self, files: &mut Files) -> Result<()> {
+    /// Checks that the directory is as this writer left it, unless that was checked a moment ago. An older copy may
+    /// have been written over the segment; the next write would damage it.
+    fn check_in_time(&self, files: &mut WalFiles) -> Result<()> {
         let now = Instant::now();
         if files.checked_at.is_none_or(|at| now.duration_since(at) >= CHECK_EVERY) {
             self.lock.check_synced(files.current_name().into_iter())?;
@@ -463,37 +474,42 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes durable what was written.
+    /// Makes the written records durable.
     fn sync(&self) -> Result<()> {
-        let _syncing = self.syncing();
+        let _syncing = self.syncing.lock();
         self.require_sound()?;
-        let files = self.files();
+        let files = self.files.lock();
+        // Both are read under one lock, so `unsynced` has all records up to `through`.
         let unsynced = files.unsynced();
-        let through = self.state().written_through;
+        let through = self.state.lock().written_through;
         drop(files);
+        // The files are not locked here: commits write during the sync.
         self.num_syncs.fetch_add(1, Ordering::Relaxed);
         let failed = |error: &crate::Error| {
-            self.state().failure = Some(error.to_string());
+            tracing::error!(%error, "cannot sync the WAL");
+            self.state.lock().failure = Some(error.to_string());
             self.lock.poison();
         };
         unsynced.sync().inspect_err(failed)?;
-        let mut files = self.files();
-        // A commit is durable only in a file that the next writer finds. Segments that a snapshot has may go meanwhile.
+        let mut files = self.files.lock();
+        // A record is durable only in a file that the next writer finds. A checkpoint may remove segments meanwhile.
         self.lock.check_synced(files.names(&unsynced)).map_err(Into::into).inspect_err(failed)?;
         files.has_synced(&unsynced);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         debug_assert!(through <= state.written_through, "what was written is not taken back while it is synced");
         state.synced_through = state.synced_through.max(through);
         drop(state);
+        // Only after the sync: the mark certifies that a commit is durable.
         files.mark(through);
         Ok(())
     }
 
-    /// What was written is to be durable at this time.
+    /// Sets the deadline for the sync of the written records.
     fn sync_until(&self, time: Instant) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.sync_at.is_none_or(|at| time < at) {
             state.sync_at = Some(time);
+            // A thread that looks earlier finds the new deadline by itself.
             if state.looks_at.is_none_or(|at| time < at) {
                 self.wake.notify_one();
             }

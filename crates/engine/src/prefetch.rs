@@ -1,125 +1,126 @@
-//! The advisor: who reads ahead of algorithms on graphs that are larger than memory.
+//! The prefetcher: reads ahead of kernels and queries on graphs larger than memory.
 //!
-//! Algorithms say through the seam which lists they will read ([`graph::WillNeed`]), and a scan shows by itself where
-//! it goes. A view with an advisor passes that on: cut into requests of some hundred lists, through a [`ring`] that
-//! never makes a reader wait, to [`scout`]s that sleep while there is nothing to do. They find where the lists are, put
-//! close ones together, leave out what is in memory, and ask the system for the rest. A request is worth nothing once
-//! its reader has gone on, so each carries the epoch of its announcement, and one that is out of date is dropped.
+//! Kernels announce through the seam which lists they will read ([`anden_graph::WillNeed`]); a scan shows its place
+//! itself. A view with a prefetcher splits announcements into requests of some hundred lists. Requests go through a
+//! [`ring`] that never makes a reader wait, to helper threads ([`locator`]), which park without work. They find the
+//! lists, join close ones, leave out resident ones, and ask the system for the rest. A request is useless once its
+//! reader has gone on. So each carries the epoch of its announcement, and a stale one is dropped.
 //!
-//! While a graph fits in the memory that the process may have, nobody listens, and nothing of this costs anything.
+//! While a graph fits in the available memory, no hook is attached, and prefetching costs nothing.
 //!
 //! # Source
-//! The policies *neighbourhood* and *sequential*, and the queue with scouts beside it, are those of "Buffer management
-//! for LLAMA". Ours differ: scouts sleep where theirs spun, requests go stale, and *frontier*, which is exact, is new.
+//! The policies *neighbourhood* and *sequential*, and the queue with helper threads, are from "Buffer management for
+//! LLAMA". The differences: our helpers park where theirs spin, requests go stale, and the exact policy *frontier* is
+//! new.
 
-mod attached;
 mod counters;
+mod hook;
+mod locator;
 mod ring;
-mod scout;
 mod settings;
+mod usefulness;
 mod walks;
-mod worth;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::process::Helpers;
-use lama::View;
+use anden_base::process::Helpers;
+use anden_snapshots::SnapshotView;
 
-use attached::Attached;
-use counters::Counters;
+use counters::PrefetchCounters;
+use hook::PrefetchHook;
+use locator::PrefetchRequest;
 use ring::Ring;
-use scout::Request;
 
 pub use counters::{PolicyStats, PrefetchStats};
 pub use settings::{Io, Prefetch};
 
-/// Requests that may wait. Each is of at most [`attached::REQUEST_LISTS`] lists: more would be stale when their turn
-/// comes.
+/// Requests that may wait, each of at most [`hook::REQUEST_LISTS`] lists: more would be stale before their turn.
 const RING_REQUESTS: usize = 512;
 
-/// One asks the system for what another is still looking for; more would wait for the same disk.
+/// One helper calls the system while the other locates lists; more would wait for the same disk.
 const NUM_SCOUTS: usize = 2;
 
-/// Lists of fewer bytes are never worth an advisor, and nobody asks how much memory there is.
+/// Lists of fewer bytes never need prefetching; the available memory is not even asked for.
 const SMALL_BYTES: u64 = 1 << 20;
 
-/// Reads ahead for any number of views. Its scouts start when the first view needs them, and end with it.
+/// The prefetcher, for any number of views. Its helper threads start with the first view that needs them, and end with
+/// it.
 #[derive(Debug)]
 pub struct Advisor {
-    shared: Arc<Shared>,
-    scouts: Helpers,
+    shared: Arc<PrefetchShared>,
+    helpers: Helpers,
     is_started: AtomicBool,
 }
 
-/// What views, requests and scouts know of each other.
+/// The state that views, requests and helpers share.
 #[derive(Debug)]
-struct Shared {
-    ring: Ring<Request>,
-    counters: Counters,
-    /// What there is to have of memory, whatever the system says; `None`: what it says.
+struct PrefetchShared {
+    ring: Ring<PrefetchRequest>,
+    counters: PrefetchCounters,
+    /// The memory to assume as available; `None`: ask the system.
     free_bytes: Option<u64>,
 }
 
-impl Shared {
+impl PrefetchShared {
     fn new(num_requests: usize, free_bytes: Option<u64>) -> Self {
-        Self { ring: Ring::new(num_requests), counters: Counters::default(), free_bytes }
+        Self { ring: Ring::new(num_requests), counters: PrefetchCounters::default(), free_bytes }
     }
 
-    /// As [`base::memory::available`].
+    /// As [`anden_base::memory::available`].
     fn available(&self) -> u64 {
-        self.free_bytes.unwrap_or_else(base::memory::available)
+        self.free_bytes.unwrap_or_else(anden_base::memory::available)
     }
 
-    /// As [`base::memory::available_now`].
+    /// As [`anden_base::memory::available_now`].
     fn available_now(&self) -> u64 {
-        self.free_bytes.unwrap_or_else(base::memory::available_now)
+        self.free_bytes.unwrap_or_else(anden_base::memory::available_now)
     }
 }
 
-/// Whether all lists of a view fit in the memory that the process may have, what they have of it now included.
-pub(crate) fn fits_in_memory(view: &View, available: impl FnOnce() -> u64) -> bool {
+/// Whether all lists of a view fit in the available memory, including the part that they occupy now.
+pub(crate) fn fits_in_memory(view: &SnapshotView, available: impl FnOnce() -> u64) -> bool {
     let num_bytes = view.stored_bytes();
     num_bytes <= SMALL_BYTES || num_bytes <= available()
 }
 
 impl Default for Advisor {
     fn default() -> Self {
-        Self::of(Shared::new(RING_REQUESTS, None))
+        Self::of(PrefetchShared::new(RING_REQUESTS, None))
     }
 }
 
 impl Advisor {
-    /// One that takes so many bytes for the memory that is free, whatever the system says: a graph of more is larger than
-    /// memory.
+    /// A prefetcher that assumes this much free memory. A larger graph counts as larger than memory.
     pub fn with_free_memory(num_bytes: u64) -> Self {
-        Self::of(Shared::new(RING_REQUESTS, Some(num_bytes)))
+        Self::of(PrefetchShared::new(RING_REQUESTS, Some(num_bytes)))
     }
 
-    fn of(shared: Shared) -> Self {
-        Self { shared: Arc::new(shared), scouts: Helpers::default(), is_started: AtomicBool::new(false) }
+    fn of(shared: PrefetchShared) -> Self {
+        Self { shared: Arc::new(shared), helpers: Helpers::default(), is_started: AtomicBool::new(false) }
     }
 
-    /// The same view, and what is announced through it is read ahead as `policy` says.
+    /// The view with a hook: announcements through it are prefetched as `policy` says.
     ///
-    /// Cost: with [`Prefetch::Auto`], a look at how much memory is free; of a graph that fits there nothing follows.
-    pub fn attach(&self, view: &View, policy: Prefetch) -> View {
-        // A forked child has no scouts.
-        if self.scouts.are_elsewhere() {
-            return view.with_listener(None);
+    /// Cost: with [`Prefetch::Auto`], one query for the available memory. A graph that fits gets no hook.
+    pub fn attach(&self, view: &SnapshotView, policy: Prefetch) -> SnapshotView {
+        // A forked child has no helper threads.
+        if self.helpers.are_elsewhere() {
+            return view.with_hook(None);
         }
         if policy == Prefetch::Off || policy == Prefetch::Auto && fits_in_memory(view, || self.shared.available()) {
+            // An earlier hook may have turned the system's own read-ahead off.
             view.read_exactly(false);
-            return view.with_listener(None);
+            return view.with_hook(None);
         }
         if !self.is_started.swap(true, Ordering::Relaxed) {
             self.start();
         }
-        let listener = Attached::new(&self.shared, view.with_listener(None), policy);
-        view.with_listener(Some(listener))
+        let hook = PrefetchHook::new(&self.shared, view.with_hook(None), policy);
+        view.with_hook(Some(hook))
     }
 
-    /// What was done so far.
+    /// Counters since the start.
     pub fn stats(&self) -> PrefetchStats {
         self.shared.counters.stats()
     }
@@ -127,19 +128,19 @@ impl Advisor {
     fn start(&self) {
         for number in 0..NUM_SCOUTS {
             let shared = Arc::clone(&self.shared);
-            // Without scouts requests are dropped, and everything is read when it is needed.
-            let _ = self.scouts.spawn(&format!("anden-ahead-{number}"), move || scout::serve(&shared));
+            // Without helpers requests are dropped, and lists are read on demand.
+            let _ = self.helpers.spawn(&format!("anden-ahead-{number}"), move || locator::serve(&shared));
         }
     }
 }
 
 impl Drop for Advisor {
     fn drop(&mut self) {
-        if self.scouts.are_elsewhere() {
+        if self.helpers.are_elsewhere() {
             return;
         }
         self.shared.ring.close();
-        // A scout holds no state that it could leave broken.
-        self.scouts.join();
+        // A panic of a helper is ignored: helpers hold no state that it could break.
+        self.helpers.join();
     }
 }

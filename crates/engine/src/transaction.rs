@@ -1,12 +1,12 @@
-//! Transactions: serializable, optimistic.
+//! Serializable, optimistic transactions.
 //!
-//! A transaction reads one version of the graph, notes what it read, and keeps what it writes to itself. When it is
-//! committed, whoever leads the group holds what was read against what was changed since; if nothing was, what it writes
-//! happens, as if the whole transaction had run at that moment. Otherwise nothing happens, and it can be tried again.
-//! What was not there counts as read too: an edge that was looked for in vain, a key that named no vertex.
+//! A transaction reads one version of the graph, records its read set, and buffers its writes. At the commit, the
+//! leader of the group validates the read set against later changes. If nothing in it changed, all writes happen, as if
+//! the whole transaction ran at that moment. Otherwise nothing happens, and the caller can try again. Absence counts as
+//! read too: an edge or a key that was looked up and not found.
 //!
-//! `add`, `remove` and setting a value of a vertex read nothing and so conflict with nothing; `insert`, `has`, setting a
-//! weight or a value of an edge, and all questions read.
+//! `add`, `remove` and setting a value of a vertex read nothing, so they conflict with nothing. `insert`, `has`,
+//! setting a weight or a value of an edge, and all queries read.
 
 mod edges;
 mod graph;
@@ -15,104 +15,105 @@ mod properties;
 mod retry;
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
-use ::graph::{Graph, InEdges};
-use base::parallel::Pool;
-use base::{MAX_VERTICES, VertexId};
-use lama::{Key, KeyScheme, Side, View};
+use anden_base::parallel::Pool;
+use anden_base::{MAX_VERTICES, VertexId};
+use anden_graph::Graph;
+use anden_snapshots::{Direction, Key, KeyScheme, SnapshotView};
+use parking_lot::Mutex;
 
 pub use self::edges::{FoundEdge, edges_between};
 pub use self::graph::TransactionGraph;
 use self::own::{Own, OwnList};
-use crate::commit::{Alone, Pending};
-use crate::commit_queue::{Committed, Request, Updates};
+use crate::commit::{ExclusiveCommit, PendingCommit};
+use crate::commit_queue::{CommitRequest, CommitUpdates, Committed};
 use crate::fitting::fitting_key;
 use crate::live::Update;
 use crate::log::Durability;
-use crate::validation::{Conflict, Failure, ReadKey, ReadSet};
-use crate::{Database, Error, Result};
+use crate::validation::{CommitFailure, Conflict, ReadKey, ReadSet};
+use crate::{Engine, Error, Result};
 
-/// Changes in the making, and what they depend on; dropped, nothing has happened.
+/// A transaction: buffered writes and a read set. Dropping it discards them.
 ///
-/// Reading takes `&self`, also from several threads; writing takes `&mut self`; a commit takes the transaction, so that it
-/// cannot be used afterwards.
+/// Reading takes `&self` and works from several threads. Writing takes `&mut self`. A commit consumes the transaction.
 #[derive(Debug)]
-pub struct Transaction<'db> {
-    database: &'db Database,
+pub struct OptimisticTransaction<'db> {
+    database: &'db Engine,
     pool: &'db Pool,
-    view: View,
+    view: SnapshotView,
     epoch: u64,
     reads: Mutex<ReadSet>,
     own: Own,
     updates: Vec<Update>,
-    /// Edges among the updates that are to be added.
+    /// Number of edges that the updates add.
     num_added: usize,
     durability: Durability,
 }
 
-/// Where a key leads.
+/// The id that a key resolves to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// To an id of the view, that of a vertex or not.
+enum ResolvedKey {
+    /// An id of the view; the vertex may be removed.
     View(VertexId),
-    /// To a vertex that was made here, or removed again.
+    /// A vertex that this transaction made, perhaps removed since.
     Own(VertexId),
     Nowhere,
 }
 
-impl Database {
-    /// Begins a transaction over everything that is committed.
+impl Engine {
+    /// Begins a transaction over all commits.
     ///
-    /// Cost: that of a view; the first of a database allots 8 MB.
+    /// Cost: that of a view. The first transaction of a database allocates 8 MB for the version table.
     ///
     /// # Errors
-    /// The handle cannot write; damage that was met before.
-    pub fn begin<'db>(&'db self, pool: &'db Pool) -> Result<Transaction<'db>> {
+    /// The handle cannot write; an earlier read found damage.
+    pub fn begin<'db>(&'db self, pool: &'db Pool) -> Result<OptimisticTransaction<'db>> {
         self.require_writer()?;
+        // Counted before the view is taken: an index made in between must count as a change.
         let index_changes = self.live().index_changes();
         let (view, epoch) = self.live().pin(self.store())?;
         let own = Own::new(view.vertex_bound());
         let reads = Mutex::new(ReadSet::new(epoch, index_changes));
         let durability = self.durability();
         let (updates, num_added) = (Vec::new(), 0);
-        Ok(Transaction { database: self, pool, view, epoch, reads, own, updates, num_added, durability })
+        Ok(OptimisticTransaction { database: self, pool, view, epoch, reads, own, updates, num_added, durability })
     }
 
-    /// Reads everything that is committed: no commit is waited for, and nothing that is committed meanwhile is seen.
+    /// Reads one version with all commits. The read waits for no commit, and sees no later one.
     ///
     /// # Errors
-    /// Those of `body`; damage that was met before.
-    pub fn read<R, E: From<Error>>(&self, body: impl FnOnce(&View) -> Result<R, E>) -> Result<R, E> {
+    /// Those of `body`; an earlier read found damage.
+    pub fn read<R, E: From<Error>>(&self, body: impl FnOnce(&SnapshotView) -> Result<R, E>) -> Result<R, E> {
         body(&self.view()?)
     }
 }
 
-impl<'db> Transaction<'db> {
-    /// An epoch all of whose commits it sees.
+impl<'db> OptimisticTransaction<'db> {
+    /// The epoch of the version that the transaction reads: it sees all commits up to this one.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// The graph as the transaction sees it, for algorithms and questions.
+    /// The graph as this transaction sees it, for algorithms and queries.
     pub fn graph(&self) -> TransactionGraph<'_> {
         TransactionGraph::new(self)
     }
 
-    /// Whether nothing was written.
+    /// Whether the transaction has no writes.
     pub fn is_read_only(&self) -> bool {
         self.updates.is_empty()
     }
 
-    /// Whether a vertex is there.
+    /// Whether a vertex exists.
     ///
     /// # Errors
-    /// The key is none of this graph; damage in the dictionary.
+    /// The key does not fit the graph's key scheme; damage in the dictionary.
     pub fn has_vertex(&self, key: &Key) -> Result<bool> {
         Ok(self.vertex(key)?.is_some())
     }
 
-    /// The id of a vertex in [`graph`](Self::graph); `None` where there is none.
+    /// The id of a vertex in [`graph`](Self::graph); `None` if there is no such vertex.
     ///
     /// # Errors
     /// As [`has_vertex`](Self::has_vertex).
@@ -120,11 +121,11 @@ impl<'db> Transaction<'db> {
         let key = &self.fitting(key)?;
         let place = self.place(key)?;
         match place {
-            Place::View(vertex) | Place::Own(vertex) => {
+            ResolvedKey::View(vertex) | ResolvedKey::Own(vertex) => {
                 self.note_existence(vertex);
                 Ok(self.is_live(vertex).then_some(vertex))
             }
-            Place::Nowhere => {
+            ResolvedKey::Nowhere => {
                 self.note_absent(key);
                 Ok(None)
             }
@@ -139,6 +140,7 @@ impl<'db> Transaction<'db> {
         match self.own.key(vertex, self.view.options()) {
             Some(key) => Ok(key),
             None => {
+                // Another commit may make this vertex, so its absence counts as read.
                 if vertex as usize >= self.own.vertex_bound {
                     self.note_existence(vertex);
                 }
@@ -147,10 +149,10 @@ impl<'db> Transaction<'db> {
         }
     }
 
-    /// Makes a vertex, if there is none. Reads nothing.
+    /// Adds a vertex if it does not exist. Reads nothing.
     ///
     /// # Errors
-    /// As [`has_vertex`](Self::has_vertex); a graph cannot have so many.
+    /// As [`has_vertex`](Self::has_vertex); the graph has the most vertices possible.
     pub fn add_vertex(&mut self, key: &Key) -> Result<()> {
         let key = self.fitting(key)?;
         self.make(&key)?;
@@ -158,7 +160,7 @@ impl<'db> Transaction<'db> {
         Ok(())
     }
 
-    /// Makes a vertex; whether there was none.
+    /// Adds a vertex. Returns whether it did not exist.
     ///
     /// # Errors
     /// As [`add_vertex`](Self::add_vertex).
@@ -170,39 +172,36 @@ impl<'db> Transaction<'db> {
         Ok(is_new)
     }
 
-    /// Removes a vertex with its edges and values, if it is there. Reads nothing: edges that others add to it before the
-    /// commit go as well.
+    /// Removes a vertex with its edges and values, if it exists. Reads nothing: edges that other transactions add to it
+    /// before the commit are removed as well.
     ///
     /// # Errors
     /// As [`has_vertex`](Self::has_vertex).
     pub fn remove_vertex(&mut self, key: &Key) -> Result<()> {
         let key = self.fitting(key)?;
-        if let Place::View(vertex) | Place::Own(vertex) = self.place(&key)? {
+        if let ResolvedKey::View(vertex) | ResolvedKey::Own(vertex) = self.place(&key)? {
             self.own.remove_vertex(vertex, self.view.options());
         }
         self.updates.push(Update::RemoveVertex(key));
         Ok(())
     }
 
-    /// The neighbours of a vertex by its out-edges or in-edges, ascending by id, each once.
+    /// The out-neighbors or in-neighbors of a vertex, ascending by id, each once.
     ///
     /// # Errors
-    /// There is no such vertex; in-edges are asked for and the graph has none; damage met on the way.
-    pub fn neighbors(&self, key: &Key, side: Side) -> Result<Vec<Key>> {
+    /// There is no such vertex; the graph has no in-edges; damage found on the way.
+    pub fn neighbors(&self, key: &Key, direction: Direction) -> Result<Vec<Key>> {
         let vertex = self.require_vertex(key)?;
         let mut neighbors = Vec::new();
         let collect = |targets: &[VertexId]| {
             neighbors.extend_from_slice(targets);
             ControlFlow::Continue(())
         };
-        let _ = match side {
-            Side::Out => self.graph().for_each_out_fragment(vertex, collect),
-            Side::In => {
-                self.require_in_edges()?;
-                self.graph().for_each_in_fragment(vertex, collect)
-            }
-        };
+        self.require_lists(direction)?;
+        let _ = self.graph().for_each_fragment(direction, vertex, collect);
+        // A damaged page looks empty, so damage is asked for before the result counts.
         self.view.check()?;
+        // The transaction's additions come after the view's fragments, and parallel edges repeat a neighbor.
         neighbors.sort_unstable();
         neighbors.dedup();
         neighbors.into_iter().map(|vertex| self.key(vertex)).collect()
@@ -212,20 +211,15 @@ impl<'db> Transaction<'db> {
     ///
     /// # Errors
     /// As [`neighbors`](Self::neighbors).
-    pub fn degree(&self, key: &Key, side: Side) -> Result<usize> {
+    pub fn degree(&self, key: &Key, direction: Direction) -> Result<usize> {
         let vertex = self.require_vertex(key)?;
-        let degree = match side {
-            Side::Out => self.graph().out_degree(vertex),
-            Side::In => {
-                self.require_in_edges()?;
-                self.graph().in_degree(vertex)
-            }
-        };
+        self.require_lists(direction)?;
+        let degree = self.graph().degree(direction, vertex);
         self.view.check()?;
         Ok(degree)
     }
 
-    /// All vertices, by ascending id. The transaction conflicts with who makes or removes any.
+    /// All vertices, ascending by id. Conflicts with every transaction that adds or removes a vertex.
     ///
     /// # Errors
     /// Damage in the dictionary.
@@ -235,29 +229,29 @@ impl<'db> Transaction<'db> {
         all.filter(|&vertex| self.is_live(vertex)).map(|vertex| self.key(vertex)).collect()
     }
 
-    /// The number of vertices. The transaction conflicts with who makes or removes any.
+    /// The number of vertices. Conflicts with every transaction that adds or removes a vertex.
     pub fn num_vertices(&self) -> usize {
         self.graph().num_vertices()
     }
 
-    /// The number of edges. The transaction conflicts with who adds or removes any.
+    /// The number of edges. Conflicts with every transaction that adds or removes an edge.
     ///
-    /// Cost: that of the lists that were written; where a vertex went, a look at all lists.
+    /// Cost: reads the lists that were written; after a removal of a vertex, all lists.
     pub fn num_edges(&self) -> u64 {
         self.graph().num_edges()
     }
 
-    /// Commits: what was written happens, all of it, if nothing changed that was read. One that wrote nothing always
-    /// succeeds: it read one version.
+    /// Commits all writes, if nothing in the read set has changed. A transaction without writes always succeeds: it
+    /// read one version.
     ///
     /// # Errors
-    /// [`Error::Conflict`]: something changed that was read; something that was written does not fit the graph any more,
-    /// as a property whose type somebody else chose; the disk failed. Nothing has happened.
+    /// [`Error::Conflict`]: something in the read set changed. A write no longer fits the graph, for example because
+    /// another commit gave a new property another type. The disk failed. Nothing has happened.
     pub fn commit(self) -> Result<Committed> {
         self.try_commit(None).map_err(Error::from)
     }
 
-    /// As [`commit`](Self::commit), with a durability of its own.
+    /// As [`commit`](Self::commit), with its own durability.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
@@ -266,7 +260,7 @@ impl<'db> Transaction<'db> {
         self.commit()
     }
 
-    /// Sets what of it survives a crash once it is committed; at first what is set for the database.
+    /// Sets the durability of this commit; initially the default of the database.
     pub fn set_durability(&mut self, durability: Durability) {
         self.durability = durability;
     }
@@ -274,21 +268,22 @@ impl<'db> Transaction<'db> {
     /// As [`commit`](Self::commit), without waiting.
     ///
     /// # Errors
-    /// A commit panicked.
-    pub fn submit(self) -> Result<Pending<'db>> {
+    /// An earlier commit panicked.
+    pub fn submit(self) -> Result<PendingCommit<'db>> {
         let Self { database, pool, reads, updates, durability, .. } = self;
-        let reads = reads.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let reads = reads.into_inner();
         database.enqueue(request(updates, durability, reads, None), pool)
     }
 
-    /// Commits, before all others who wait where the caller is alone.
-    pub(crate) fn try_commit(self, alone: Option<&Alone<'_>>) -> Result<Committed, Lost> {
+    /// Commits. With `alone`, the request goes before all that are queued.
+    pub(crate) fn try_commit(self, alone: Option<&ExclusiveCommit<'_>>) -> Result<Committed, Lost> {
         let Self { database, pool, view, epoch, reads, own, updates, durability, .. } = self;
+        // Without writes there is nothing to validate or commit: one version was read.
         if updates.is_empty() {
             return Ok(Committed { epoch, place: 0, numbers: Vec::new() });
         }
         let outcome = Arc::new(OnceLock::new());
-        let reads = reads.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let reads = reads.into_inner();
         let request = request(updates, durability, reads, Some(Arc::clone(&outcome)));
         let done = match alone {
             Some(alone) => database.commit_first(alone, request, pool),
@@ -299,8 +294,8 @@ impl<'db> Transaction<'db> {
                 let unknown = || Committed { epoch: database.epoch(), place: 0, numbers: Vec::new() };
                 Ok(outcome.get().cloned().unwrap_or_else(unknown))
             }
-            Err(Failure::Error(error)) => Err(Lost::Error(error)),
-            Err(Failure::Conflict(conflict)) => {
+            Err(CommitFailure::Error(error)) => Err(Lost::Error(error)),
+            Err(CommitFailure::Conflict(conflict)) => {
                 let key = |vertex| own.key(vertex, view.options()).or_else(|| view.key(vertex).ok());
                 let name = |vertex| key(vertex).map_or_else(|| format!("with id {vertex}"), |key| key.to_string());
                 Err(Lost::Conflict(match conflict {
@@ -315,42 +310,41 @@ impl<'db> Transaction<'db> {
         fitting_key(key, self.view.options().keys)
     }
 
-    fn place(&self, key: &Key) -> Result<Place> {
+    fn place(&self, key: &Key) -> Result<ResolvedKey> {
+        // First the keys that were made here, because the view does not know them.
         if let Some(vertex) = self.own.id(key, self.view.options()) {
-            return Ok(Place::Own(vertex));
+            return Ok(ResolvedKey::Own(vertex));
         }
         let known = self.view.vertex_dead_or_alive(key)?;
-        Ok(known.map_or(Place::Nowhere, |(vertex, _)| Place::View(vertex)))
+        Ok(known.map_or(ResolvedKey::Nowhere, |(vertex, _)| ResolvedKey::View(vertex)))
     }
 
-    /// The id of a key that is to be a vertex from now on.
+    /// The id of a key that is a vertex from now on.
     fn make(&mut self, key: &Key) -> Result<VertexId> {
         let vertex = match self.place(key)? {
-            Place::View(vertex) | Place::Own(vertex) => vertex,
-            Place::Nowhere => {
+            ResolvedKey::View(vertex) | ResolvedKey::Own(vertex) => vertex,
+            ResolvedKey::Nowhere => {
                 let next = match (self.view.options().keys, key) {
                     (KeyScheme::Dense, &Key::Integer(id)) => id,
                     _ => self.own.vertex_bound as u64,
                 };
                 if next >= MAX_VERTICES as u64 {
-                    return Err(Error::Option(format!("vertex {key}: a graph has at most {MAX_VERTICES} vertices")));
+                    return Err(Error::no_id_left(key, self.view.options().keys));
                 }
                 return Ok(self.own.make(key, self.view.options()));
             }
         };
+        // A known id may belong to a removed vertex: it is a vertex again.
         self.own.states.insert(vertex, true);
         Ok(vertex)
     }
 
     fn require_vertex(&self, key: &Key) -> Result<VertexId> {
-        self.vertex(key)?.ok_or_else(|| Error::NoVertex { key: key.to_string() })
+        self.vertex(key)?.ok_or_else(|| Error::NoVertex { key: key.clone() })
     }
 
-    fn require_in_edges(&self) -> Result<()> {
-        match self.view.has_in_edges() {
-            true => Ok(()),
-            false => Err(Error::Option("in-neighbours need in-edges: load without --out-only".into())),
-        }
+    fn require_lists(&self, direction: Direction) -> Result<()> {
+        if self.view.has_lists(direction) { Ok(()) } else { Err(Error::NoInEdges) }
     }
 
     fn is_live(&self, vertex: VertexId) -> bool {
@@ -358,14 +352,14 @@ impl<'db> Transaction<'db> {
     }
 
     fn note(&self, item: ReadKey) {
-        self.reads.lock().unwrap_or_else(PoisonError::into_inner).push(item);
+        self.reads.lock().push(item);
     }
 
     fn note_absent(&self, key: &Key) {
-        self.reads.lock().unwrap_or_else(PoisonError::into_inner).push_absent(key);
+        self.reads.lock().push_absent(key);
     }
 
-    /// Something of a vertex is read; of one that was made here, that others did not make it.
+    /// Notes a read of a vertex. For a vertex made here, that is the absence of its key in other commits.
     fn note_of(&self, vertex: VertexId, item: ReadKey) {
         match self.own.key(vertex, self.view.options()) {
             None => self.note(item),
@@ -373,7 +367,7 @@ impl<'db> Transaction<'db> {
         }
     }
 
-    /// Whether a vertex is there is read, unless that was written here.
+    /// Notes that the existence of a vertex was read, unless this transaction wrote it.
     fn note_existence(&self, vertex: VertexId) {
         if self.own.states.contains_key(&vertex) {
             return;
@@ -381,15 +375,15 @@ impl<'db> Transaction<'db> {
         let is_key = self.view.options().keys == KeyScheme::Dense;
         match (vertex as usize) < self.own.vertex_bound || is_key {
             true => self.note_of(vertex, ReadKey::Existence(vertex)),
-            // Whoever makes vertices may be given this id.
+            // Another transaction that makes vertices may get this id.
             false => self.note(ReadKey::Vertices),
         }
     }
 
-    fn note_list(&self, side: Side, vertex: VertexId) {
-        let item = match side {
-            Side::Out => ReadKey::OutList(vertex),
-            Side::In => ReadKey::in_list(self.view.options(), vertex),
+    fn note_list(&self, direction: Direction, vertex: VertexId) {
+        let item = match direction {
+            Direction::Out => ReadKey::OutList(vertex),
+            Direction::In => ReadKey::in_list(self.view.options(), vertex),
         };
         self.note_of(vertex, item);
         let options = self.view.options();
@@ -398,11 +392,11 @@ impl<'db> Transaction<'db> {
         }
     }
 
-    /// In an ordered graph, the lesser id of two has their edge: of two vertices that were made here, that is decided by
-    /// who else makes one of them before. Edges to a new vertex lead the other way if it is made alone, which is noted
-    /// by who reads its list.
+    /// In an ordered graph, the vertex with the lesser id stores the edge. The ids of two vertices made here depend on
+    /// which of them another transaction makes first. An edge from here to a new vertex is turned if that vertex is
+    /// made alone; the reader of its list notes that.
     fn note_order(&self, vertex: VertexId) {
-        let targets = self.own.list(Side::Out, vertex).into_iter().flat_map(OwnList::targets);
+        let targets = self.own.list(Direction::Out, vertex).into_iter().flat_map(OwnList::targets);
         let keys = targets.filter_map(|target| self.own.key(target, self.view.options()));
         keys.for_each(|key| self.note_absent(&key));
     }
@@ -413,21 +407,21 @@ fn request(
     durability: Durability,
     reads: ReadSet,
     outcome: Option<Arc<OnceLock<Committed>>>,
-) -> Request {
+) -> CommitRequest {
     let is_empty = updates.is_empty();
     let updates = match <[Update; 1]>::try_from(updates) {
-        Ok([update]) => Updates::One(update),
-        Err(updates) => Updates::Many(updates),
+        Ok([update]) => CommitUpdates::One(update),
+        Err(updates) => CommitUpdates::Many(updates),
     };
-    // Who writes nothing has read one version, whatever changed since.
+    // A transaction without writes has read one version, whatever changed since.
     let reads = (!is_empty).then(|| Box::new(reads));
-    Request { updates, durability, reads, outcome, sequence: None, has_failed: false }
+    CommitRequest { updates, durability, reads, outcome, sequence: None, has_failed: false }
 }
 
 /// Why a transaction was not committed.
 #[derive(Debug)]
 pub(crate) enum Lost {
-    /// This changed.
+    /// A description of the read key that changed.
     Conflict(String),
     Error(Error),
 }

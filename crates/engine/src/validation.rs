@@ -1,7 +1,7 @@
-//! Optimistic concurrency control: what a transaction read, held against what was changed since.
+//! Optimistic concurrency control: validates read sets against later changes.
 //!
-//! Commits note in a [`VersionTable`] the epoch of each [`ReadKey`] that they change. A transaction keeps its [`ReadSet`],
-//! which the leader of a commit group validates against the table.
+//! Commits note the epoch of each [`ReadKey`] that they change in a [`VersionTable`]. A transaction keeps its
+//! [`ReadSet`]. The leader of a commit group validates the set against the table.
 
 mod read_key;
 mod read_set;
@@ -14,7 +14,7 @@ use crate::Error;
 
 /// Why a commit did not happen.
 #[derive(Clone, Debug)]
-pub(crate) enum Failure {
+pub(crate) enum CommitFailure {
     /// A value that was read has changed.
     Conflict(Conflict),
     Error(Error),
@@ -24,21 +24,21 @@ pub(crate) enum Failure {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Conflict {
     Changed(ReadKey),
-    /// A key that named no vertex does now.
-    Created(lama::Key),
+    /// A key that named no vertex names one now.
+    Created(anden_snapshots::Key),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for CommitFailure {
     fn from(error: Error) -> Self {
         Self::Error(error)
     }
 }
 
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
+impl From<CommitFailure> for Error {
+    fn from(failure: CommitFailure) -> Self {
         match failure {
-            Failure::Conflict(conflict) => conflict.into(),
-            Failure::Error(error) => error,
+            CommitFailure::Conflict(conflict) => conflict.into(),
+            CommitFailure::Error(error) => error,
         }
     }
 }

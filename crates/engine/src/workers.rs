@@ -1,18 +1,18 @@
-//! Who works on what: places for navigational queries, threads for analyses.
+//! The split of the cores: places for navigational queries, threads for analyses.
 //!
-//! Short queries and long analyses do not wait for each other: each kind has its share of the cores. A navigational
-//! query runs on the thread of whoever asks it, once it has one of the *places*: handing it over to another thread
-//! would take longer than most of them do. Analyses have a pool of threads, which the one at hand has to itself: loops
-//! over a pool do not nest, so others wait for their turn. What a database does in the background has neither, but
-//! threads of its own and a bound on what they write.
+//! Short queries and long analyses do not wait for each other, because each kind has its share of the cores. A
+//! navigational query runs on its caller's thread, once it has one of the *places*: handing it to another thread would
+//! take longer than most queries. Analyses share a pool of threads and run one after the other, because loops over a
+//! pool do not nest. Background work has threads and a write budget of its own.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
-use base::parallel::Pool;
+use anden_base::parallel::Pool;
+use parking_lot::{Condvar, Mutex};
 
 use crate::Result;
 
-/// The cores of navigational queries, and those of analyses; at least one each.
+/// The cores for navigational queries, and those for analyses; at least one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Split {
     /// Navigational queries that run at once.
@@ -22,8 +22,8 @@ pub struct Split {
 }
 
 impl Split {
-    /// A third of the cores for navigational queries, the others for analyses, as in Janus (Kimura, Simitsis,
-    /// Wilkinson, CIDR 2017).
+    /// A third of the cores for navigational queries, the rest for analyses, as in Janus (Kimura, Simitsis, Wilkinson,
+    /// CIDR 2017).
     pub fn of_cores(num_cores: usize) -> Self {
         let navigational = (num_cores / 3).max(1);
         Self { navigational, analytics: num_cores.saturating_sub(navigational).max(1) }
@@ -31,7 +31,7 @@ impl Split {
 }
 
 impl Default for Split {
-    /// Of all cores.
+    /// Splits all cores.
     fn default() -> Self {
         Self::of_cores(std::thread::available_parallelism().map_or(1, usize::from))
     }
@@ -41,25 +41,25 @@ impl Default for Split {
 #[derive(Debug)]
 pub struct Workers {
     split: Split,
-    places: Places,
-    /// What a query has that wants a pool: one thread, started when the first one runs.
-    single: OnceLock<base::Result<Arc<Pool>>>,
-    /// Started when the first analysis runs.
-    analysts: OnceLock<base::Result<Arc<Pool>>>,
-    /// A single place: the analysis at hand has all threads.
-    turn: Places,
+    places: WorkerPermits,
+    /// The pool for queries that need one: a single thread, started by the first query.
+    single: OnceLock<anden_base::Result<Arc<Pool>>>,
+    /// Started by the first analysis.
+    analysts: OnceLock<anden_base::Result<Arc<Pool>>>,
+    /// A single place: one analysis at a time has all threads.
+    turn: WorkerPermits,
 }
 
 impl Workers {
-    /// With a split of the cores, in which 0 counts as 1. No thread is started yet.
+    /// A split of the cores, in which 0 counts as 1. No thread is started yet.
     pub fn new(split: Split) -> Self {
         let split = Split { navigational: split.navigational.max(1), analytics: split.analytics.max(1) };
         Self {
             split,
-            places: Places::new(split.navigational),
+            places: WorkerPermits::new(split.navigational),
             single: OnceLock::new(),
             analysts: OnceLock::new(),
-            turn: Places::new(1),
+            turn: WorkerPermits::new(1),
         }
     }
 
@@ -68,24 +68,24 @@ impl Workers {
         self.split
     }
 
-    /// Runs a short query on this thread, as soon as it has a place.
+    /// Runs a short query on this thread, as soon as a place is free.
     ///
-    /// Cost: some tens of nanoseconds where there is one.
+    /// Cost: some tens of nanoseconds if a place is free.
     ///
     /// # Errors
-    /// The system refuses to start the thread that a query gets for loops.
+    /// The system cannot start the query's thread for loops.
     pub fn navigate<R>(&self, query: impl FnOnce(&Arc<Pool>) -> R) -> Result<R> {
         let pool = self.single.get_or_init(|| Ok(Arc::new(Pool::new(1)?))).as_ref().map_err(Clone::clone)?;
         let _place = self.places.take();
         Ok(query(pool))
     }
 
-    /// Runs an analysis on the threads of analyses, when its turn comes.
+    /// Runs an analysis on the analysis threads, once no other analysis runs.
     ///
-    /// It must not begin another one, which would wait for it.
+    /// The analysis must not begin another one: that would wait for ever.
     ///
     /// # Errors
-    /// The system refuses to start a thread.
+    /// The system cannot start a thread.
     pub fn analyse<R>(&self, analysis: impl FnOnce(&Arc<Pool>) -> R) -> Result<R> {
         let pool = self.analysts.get_or_init(|| Ok(Arc::new(Pool::new(self.split.analytics)?)));
         let pool = pool.as_ref().map_err(Clone::clone)?;
@@ -94,49 +94,47 @@ impl Workers {
     }
 }
 
-/// A number of places, which are free or taken.
+/// A number of places, each free or taken.
 ///
-/// Who comes while one is free takes it, also before those who wait: waking them takes longer than a query. But who
-/// was woken in vain claims the next one that is given back.
+/// A caller takes a free place even before waiting ones: waking them takes longer than a query. A caller that was woken
+/// in vain claims the next free place.
 #[derive(Debug)]
-struct Places {
-    state: Mutex<PlacesState>,
+struct WorkerPermits {
+    state: Mutex<WorkerPermitsState>,
     given_back: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct PlacesState {
+struct WorkerPermitsState {
     num_free: usize,
     num_waiting: usize,
-    /// Of those, how many may not be passed any more.
+    /// Waiting callers that must not be passed again.
     num_claims: usize,
 }
 
-/// Gives a place back when it goes.
-struct Place<'a>(&'a Places);
+/// A taken place; dropping it frees the place.
+struct WorkerPermit<'a>(&'a WorkerPermits);
 
-impl Places {
+impl WorkerPermits {
     fn new(num_places: usize) -> Self {
-        let state = PlacesState { num_free: num_places, ..PlacesState::default() };
+        let state = WorkerPermitsState { num_free: num_places, ..WorkerPermitsState::default() };
         Self { state: Mutex::new(state), given_back: Condvar::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, PlacesState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits for a place.
-    fn take(&self) -> Place<'_> {
-        let mut state = self.state();
+    fn take(&self) -> WorkerPermit<'_> {
+        let mut state = self.state.lock();
         if state.num_free <= state.num_claims {
             state.num_waiting += 1;
             let mut has_claim = false;
             loop {
-                state = self.given_back.wait(state).unwrap_or_else(PoisonError::into_inner);
+                self.given_back.wait(&mut state);
+                // A claim reserves a place against callers without a claim only.
                 let others = if has_claim { 0 } else { state.num_claims };
                 if state.num_free > others {
                     break;
                 }
+                // Woken in vain: the next free place is reserved.
                 state.num_claims += usize::from(!has_claim);
                 has_claim = true;
             }
@@ -144,21 +142,26 @@ impl Places {
             state.num_claims -= usize::from(has_claim);
         }
         state.num_free -= 1;
-        Place(self)
+        WorkerPermit(self)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WorkerPermit<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let mut state = self.0.state.lock();
         state.num_free += 1;
         let (num_waiting, num_claims) = (state.num_waiting, state.num_claims);
+        // Before the wake-up, because woken callers need the lock.
         drop(state);
         match num_claims {
-            0 if num_waiting > 0 => self.0.given_back.notify_one(),
+            0 if num_waiting > 0 => {
+                self.0.given_back.notify_one();
+            }
             0 => {}
-            // Only one of those who wait may have it.
-            _ => self.0.given_back.notify_all(),
+            // The place must go to a caller with a claim, so wake all: any one may have none.
+            _ => {
+                self.0.given_back.notify_all();
+            }
         }
     }
 }
@@ -180,7 +183,7 @@ mod tests {
         assert_eq!(least.split(), Split { navigational: 1, analytics: 1 });
     }
 
-    /// Runs `work` on many threads at once, again and again; gives the most that were in it at the same time.
+    /// Runs `work` on many threads repeatedly. Returns the largest number that were in it at once.
     fn most_at_once(work: impl Fn(&dyn Fn()) + Sync) -> usize {
         let (inside, most, done) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
@@ -202,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_more_than_there_is_and_everybody_comes_to_his_turn() {
+    fn worker_limits_hold_and_all_callers_run() {
         let workers = Workers::new(Split { navigational: 2, analytics: 3 });
         assert_eq!(most_at_once(|body| workers.navigate(|_| body()).unwrap()), 2);
         let analysis = |body: &dyn Fn()| {

@@ -1,19 +1,19 @@
-//! An input four times as large as the memory that may be used.
+//! An input four times as large as the memory budget.
 //!
-//! Alone in its process, whose resident peak it watches.
+//! The test runs alone in its process and watches the resident peak.
 
 use std::io::Write;
 
-use anden_engine::{Database, KeyScheme, LoadOptions, Spread};
-use base::parallel::Pool;
-use base::progress::Silent;
-use graph::Direction;
-use graph::formats::InputPath;
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_engine::{Engine, KeyScheme, LoadOptions, Spread};
+use anden_formats::InputPath;
+use anden_graph::GraphKind;
 
 const BUDGET: u64 = 32 << 20;
 const NUM_KEYS: u64 = 100_000;
 
-/// Writes random edges until they are so many bytes; returns how many there are.
+/// Writes random edges until the file has `num_bytes`. Returns the number of edges.
 fn write_edges(path: &std::path::Path, num_bytes: u64) -> u64 {
     let mut file = std::io::BufWriter::new(std::fs::File::create(path).unwrap());
     let (mut state, mut written, mut num_edges) = (0x2545_f491_4f6c_dd1d_u64, 0, 0);
@@ -31,28 +31,28 @@ fn write_edges(path: &std::path::Path, num_bytes: u64) -> u64 {
 }
 
 #[test]
-fn an_input_of_four_times_the_budget_stays_within_it() {
+fn load_of_large_input_stays_within_budget() {
     let dir = tempfile::tempdir().unwrap();
     let input = dir.path().join("edges.txt");
     let num_edges = write_edges(&input, 4 * BUDGET);
     let pool = Pool::new(2).unwrap();
     let several = Spread { num_snapshots: 3, first_share: Some(0.95), seed: 1 };
-    for (keys, direction, memory, spread) in [
-        // What one without a budget takes does not count for the next.
-        (KeyScheme::Integer, Direction::Undirected, None, Spread::default()),
-        (KeyScheme::Dense, Direction::Directed, Some(BUDGET), Spread::default()),
-        (KeyScheme::Integer, Direction::Undirected, Some(BUDGET), Spread::default()),
-        // Half of what there is for edges is for those that are kept for later snapshots.
-        (KeyScheme::Dense, Direction::Directed, Some(3 * BUDGET), several),
+    for (keys, graph_kind, memory, spread) in [
+        // The load without a budget comes first, so that its memory does not count for the others.
+        (KeyScheme::Integer, GraphKind::Undirected, None, Spread::default()),
+        (KeyScheme::Dense, GraphKind::Directed, Some(BUDGET), Spread::default()),
+        (KeyScheme::Integer, GraphKind::Undirected, Some(BUDGET), Spread::default()),
+        // Half of the memory for edges is reserved for edges of later snapshots.
+        (KeyScheme::Dense, GraphKind::Directed, Some(3 * BUDGET), several),
     ] {
         let path = dir.path().join("graph.anden");
         let mut options = LoadOptions { memory, spread, ..LoadOptions::default() };
         options.graph.keys = keys;
-        options.graph.direction = direction;
+        options.graph.graph_kind = graph_kind;
         let inputs = [InputPath::File(input.clone())];
-        let (db, report) = Database::load(&path, &inputs, &options, &pool, &Silent).unwrap();
+        let (db, report) = Engine::load(&path, &inputs, &options, &pool, &Silent).unwrap();
         println!(
-            "{keys:?}, {direction:?}: {} bytes of input, budget {memory:?}, resident peak {}, {:.2} s",
+            "{keys:?}, {graph_kind:?}: {} bytes of input, budget {memory:?}, resident peak {}, {:.2} s",
             4 * BUDGET,
             report.peak_bytes,
             report.seconds

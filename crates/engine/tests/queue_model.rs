@@ -1,20 +1,21 @@
-//! Every interleaving of callers that submit, wait, lead and are admitted, as far as the memory model of the language
-//! allows them: a model checker runs the module `queue` with locks, atomics and threads of its own. It also finds where
-//! all are parked and nobody wakes them.
+//! Every interleaving of callers that submit, wait, lead and are admitted, within the memory model of the language. A
+//! model checker runs the module `queue` with its own locks, atomics and threads. It also finds deadlocks in which all
+//! threads are parked.
 
 #![allow(dead_code)]
 
-/// What the module is made of.
+/// The checker's replacements for the primitives of the module.
 mod sync {
     use std::cell::Cell;
+    use std::sync::PoisonError;
     use std::time::Duration;
 
     pub(crate) use loom::hint::spin_loop as hint;
+    pub(crate) use loom::sync::MutexGuard;
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-    pub(crate) use loom::sync::{Mutex, MutexGuard};
     pub(crate) use loom::thread::{Thread, current, park, yield_now};
 
-    // To look again changes nothing, and makes the state space large.
+    // More looks change nothing, but enlarge the state space.
     pub(crate) const SPINS: u32 = 8;
     pub(crate) const LOOKS: u32 = 1;
     pub(crate) const ENOUGH: usize = 2;
@@ -24,10 +25,24 @@ mod sync {
         2
     }
 
-    /// How often a leader looked whether those were there whom it expected, in all interleavings.
+    /// The number of times that leaders checked for expected requests, in all interleavings.
     pub(crate) static NUM_LOOKS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
-    /// Goes on by a nanosecond with each look, and not by itself.
+    /// The checker's mutex with the interface of `parking_lot`, which knows no poisoning.
+    #[derive(Debug)]
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+
+    /// A clock that advances by a nanosecond with each read, and not by itself.
     pub(crate) struct Instant(Cell<u64>);
 
     impl Instant {
@@ -51,23 +66,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loom::sync::atomic::{AtomicU64, Ordering};
-use queue::{Queue, Ticket};
+use queue::{CommitQueue, Ticket};
 
-/// What is committed: by one at a time, in the order of the tickets, and seen by whoever has an answer.
+/// The commits. One leader commits at a time, in the order of the tickets, and callers with an answer see the commits.
 struct World {
-    queue: Queue<u64>,
+    queue: CommitQueue<u64>,
     num_leaders: AtomicU64,
-    /// Written and read without an order of its own: answers are to bring it.
+    /// Relaxed accesses: the answers must establish the order.
     published: AtomicU64,
 }
 
 impl World {
     fn new() -> Arc<Self> {
         let (num_leaders, published) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Self { queue: Queue::default(), num_leaders, published })
+        Arc::new(Self { queue: CommitQueue::default(), num_leaders, published })
     }
 
-    /// Its leaders wait for two requests, and look once more at most when one lacks.
+    /// A world whose leaders wait for two requests, and check at most once more if one is missing.
     fn patient() -> Arc<Self> {
         let world = Self::new();
         world.queue.submit(0);
@@ -102,7 +117,7 @@ fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// Runs each body on a thread of its own, the first on this one.
+/// Runs each body on a thread of its own, except the first, which runs on this thread.
 fn together(bodies: Vec<Box<dyn FnOnce() + Send>>) {
     let mut bodies = bodies.into_iter();
     let first = bodies.next();
@@ -116,7 +131,7 @@ fn caller(world: &Arc<World>, num_requests: usize) -> Box<dyn FnOnce() + Send> {
     Box::new(move || (0..num_requests).for_each(|_| world.submit_and_wait()))
 }
 
-/// Leads without a request, and submits one meanwhile if it `commits`.
+/// Leads without a request, and submits one meanwhile if `commits`.
 fn admitted(world: &Arc<World>, commits: bool) -> Box<dyn FnOnce() + Send> {
     let world = Arc::clone(world);
     Box::new(move || {
@@ -148,7 +163,7 @@ fn three_callers() {
 }
 
 #[test]
-fn who_is_admitted_leads_alone() {
+fn exclusive_commit_leads_alone() {
     check(3, || {
         let world = World::new();
         together(vec![caller(&world, 1), admitted(&world, true)]);
@@ -162,7 +177,7 @@ fn who_is_admitted_leads_alone() {
 }
 
 #[test]
-fn what_nobody_waits_for_is_committed_with_the_next() {
+fn unawaited_commit_joins_the_next_group() {
     check(2, || {
         let world = World::new();
         world.queue.submit(0);
@@ -172,13 +187,13 @@ fn what_nobody_waits_for_is_committed_with_the_next() {
 }
 
 #[test]
-fn who_is_expected_is_waited_for_and_not_for_ever() {
+fn leader_waits_for_expected_callers_but_not_forever() {
     check(2, || {
         let world = World::patient();
         together(vec![caller(&world, 1), caller(&world, 1)]);
         assert_eq!(world.published.load(Ordering::Relaxed), 4);
     });
-    // The second is expected, and never comes.
+    // The leader expects a second request, which never comes.
     check(2, || {
         let world = World::patient();
         together(vec![caller(&world, 1), admitted(&world, false)]);
@@ -189,5 +204,5 @@ fn who_is_expected_is_waited_for_and_not_for_ever() {
         together(vec![caller(&world, 1), admitted(&world, true)]);
         assert_eq!(world.published.load(Ordering::Relaxed), 4);
     });
-    assert!(sync::NUM_LOOKS.load(Ordering::Relaxed) > 0, "nobody was waited for");
+    assert!(sync::NUM_LOOKS.load(Ordering::Relaxed) > 0, "no leader waited");
 }

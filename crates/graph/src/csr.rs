@@ -1,16 +1,16 @@
-//! The plain compressed sparse row graph: the yardstick of every measurement, and the graph of tests.
+//! The plain compressed sparse row graph: the baseline of every measurement, and the graph of tests.
 
 use std::ops::{ControlFlow, Range};
 
-use base::VertexId;
-use base::mapped::MappedSlice;
+use anden_base::VertexId;
+use anden_base::mapped::MappedSlice;
 
 use crate::{
-    DensePage, Direction, Error, Graph, InEdges, Page, Parts, Result, Side, SingleFragment, Weight, WeightType,
+    DensePage, Direction, Error, Graph, GraphKind, Page, Parts, Result, SingleFragment, Weight, WeightType,
     WeightedEdges, Weights, WillNeed, prefetch_start,
 };
 
-/// The lists of one side: `targets[offsets[v]..offsets[v + 1]]` are the neighbours of `v`, ascending.
+/// The adjacency lists of one direction. The neighbors of `v` are `targets[offsets[v]..offsets[v + 1]]`, ascending.
 #[derive(Clone, Debug)]
 pub struct Adjacency {
     offsets: MappedSlice<u64>,
@@ -19,13 +19,13 @@ pub struct Adjacency {
 }
 
 impl Adjacency {
-    /// Checks and joins the arrays of a CSR: `offsets` holds one entry more than there are vertices.
+    /// Checks and joins the arrays of a CSR. `offsets` holds one entry more than the number of vertices.
     ///
     /// Cost: reads every array once.
     ///
     /// # Errors
-    /// The offsets do not ascend from 0 to the number of targets, a target is not below the number
-    /// of vertices, a list does not ascend, or the weights are not as many as the targets.
+    /// The offsets do not ascend from 0 to the number of targets. A target is not below the number of vertices, or a
+    /// list does not ascend. The number of weights is not that of the targets.
     pub fn new(offsets: MappedSlice<u64>, targets: MappedSlice<VertexId>, weights: Option<Weights>) -> Result<Self> {
         let bad = |what: String| Err(Error::Parameter(what));
         let Some(num_vertices) = offsets.len().checked_sub(1) else {
@@ -37,6 +37,7 @@ impl Adjacency {
         if let Some(target) = targets.iter().find(|&&target| target as usize >= num_vertices) {
             return bad(format!("target {target} is not below {num_vertices}"));
         }
+        // The checks above keep every list within the targets.
         let list = |v: usize| &targets[offsets[v] as usize..offsets[v + 1] as usize];
         if let Some(v) = (0..num_vertices).find(|&v| !list(v).is_sorted()) {
             return bad(format!("the list of vertex {v} does not ascend"));
@@ -52,7 +53,7 @@ impl Adjacency {
         self.offsets.len() - 1
     }
 
-    /// Where each list starts, and the end of the last.
+    /// The start of each list, and the end of the last.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
@@ -78,7 +79,7 @@ impl Adjacency {
         &self.targets[self.range(vertex)]
     }
 
-    /// Fetches the first lines of a list to the cache; the processor goes on by itself.
+    /// Prefetches the first cache lines of a list; the hardware prefetcher fetches the rest.
     #[inline(always)]
     fn prefetch(&self, parts: Parts, vertex: VertexId) {
         let start = self.offsets[vertex as usize] as usize;
@@ -107,10 +108,10 @@ impl Adjacency {
     }
 }
 
-/// A graph in plain arrays: 64-bit offsets, 32-bit targets, for out-lists and perhaps in-lists.
+/// A graph in plain arrays: 64-bit offsets and 32-bit targets, for out-lists and optional in-lists.
 #[derive(Clone, Debug)]
 pub struct Csr {
-    direction: Direction,
+    graph_kind: GraphKind,
     multigraph: bool,
     out_lists: Adjacency,
     in_lists: Option<Adjacency>,
@@ -118,10 +119,10 @@ pub struct Csr {
 }
 
 impl Csr {
-    /// A directed graph; without in-lists, kernels that need them refuse.
+    /// A directed graph. Without in-lists, kernels that need them return an error.
     ///
     /// # Errors
-    /// The two sides differ in vertices or edges.
+    /// Out-lists and in-lists differ in the number of vertices or edges.
     pub fn directed(out_lists: Adjacency, in_lists: Option<Adjacency>) -> Result<Self> {
         if let Some(lists) = &in_lists
             && (lists.num_vertices(), lists.targets.len()) != (out_lists.num_vertices(), out_lists.targets.len())
@@ -130,18 +131,19 @@ impl Csr {
         }
         let num_edges = out_lists.targets.len() as u64;
         let multigraph = has_parallel_edges(&out_lists);
-        Ok(Self { direction: Direction::Directed, multigraph, out_lists, in_lists, num_edges })
+        Ok(Self { graph_kind: GraphKind::Directed, multigraph, out_lists, in_lists, num_edges })
     }
 
-    /// An undirected graph, whose lists hold every edge at both ends and every loop once.
+    /// An undirected graph. Its lists hold every edge at both ends and every loop once.
     ///
-    /// The symmetry itself is the caller's promise.
+    /// The caller guarantees the symmetry; this function does not check it.
     pub fn undirected(lists: Adjacency) -> Self {
         let is_loop = |v: VertexId| lists.list(v).iter().filter(|&&t| t == v).count() as u64;
         let num_loops: u64 = (0..lists.num_vertices() as VertexId).map(is_loop).sum();
+        // A loop is stored once, any other edge twice.
         let num_edges = (lists.targets.len() as u64 + num_loops) / 2;
         let multigraph = has_parallel_edges(&lists);
-        Self { direction: Direction::Undirected, multigraph, out_lists: lists, in_lists: None, num_edges }
+        Self { graph_kind: GraphKind::Undirected, multigraph, out_lists: lists, in_lists: None, num_edges }
     }
 
     /// The out-lists.
@@ -149,39 +151,40 @@ impl Csr {
         &self.out_lists
     }
 
-    /// The in-lists: of an undirected graph, the out-lists.
+    /// The in-lists. In an undirected graph, these are the out-lists.
     #[inline(always)]
     pub fn in_lists(&self) -> Option<&Adjacency> {
-        match self.direction {
-            Direction::Undirected => Some(&self.out_lists),
-            Direction::Directed => self.in_lists.as_ref(),
+        match self.graph_kind {
+            GraphKind::Undirected => Some(&self.out_lists),
+            GraphKind::Directed => self.in_lists.as_ref(),
         }
     }
 
     #[inline(always)]
-    fn lists_of(&self, side: Side) -> Option<&Adjacency> {
-        match side {
-            Side::Out => Some(&self.out_lists),
-            Side::In => self.in_lists(),
+    fn lists_of(&self, direction: Direction) -> Option<&Adjacency> {
+        match direction {
+            Direction::Out => Some(&self.out_lists),
+            Direction::In => self.in_lists(),
         }
     }
 }
 
 fn has_parallel_edges(lists: &Adjacency) -> bool {
+    // Lists ascend, so parallel edges lie side by side.
     (0..lists.num_vertices() as VertexId).any(|v| lists.list(v).windows(2).any(|pair| pair[0] == pair[1]))
 }
 
 impl WillNeed for Csr {
     #[inline(always)]
-    fn prefetch(&self, side: Side, vertex: VertexId) {
-        if let Some(lists) = self.lists_of(side) {
-            base::simd::prefetch(&lists.offsets, vertex as usize);
+    fn prefetch(&self, direction: Direction, vertex: VertexId) {
+        if let Some(lists) = self.lists_of(direction) {
+            anden_base::simd::prefetch(&lists.offsets, vertex as usize);
         }
     }
 
     #[inline(always)]
-    fn prefetch_list(&self, side: Side, parts: Parts, vertex: VertexId) {
-        if let Some(lists) = self.lists_of(side) {
+    fn prefetch_list(&self, direction: Direction, parts: Parts, vertex: VertexId) {
+        if let Some(lists) = self.lists_of(direction) {
             lists.prefetch(parts, vertex);
         }
     }
@@ -203,67 +206,45 @@ impl Graph for Csr {
         self.out_lists.targets.len() as u64
     }
 
-    fn direction(&self) -> Direction {
-        self.direction
+    fn graph_kind(&self) -> GraphKind {
+        self.graph_kind
     }
 
     fn is_multigraph(&self) -> bool {
         self.multigraph
     }
 
-    #[inline(always)]
-    fn out_degree(&self, vertex: VertexId) -> usize {
-        self.out_lists.range(vertex).len()
+    fn has_lists(&self, direction: Direction) -> bool {
+        self.lists_of(direction).is_some()
     }
 
     #[inline(always)]
-    fn for_each_out_fragment(
+    fn degree(&self, direction: Direction, vertex: VertexId) -> usize {
+        self.lists_of(direction).map_or(0, |lists| lists.range(vertex).len())
+    }
+
+    #[inline(always)]
+    fn for_each_fragment(
         &self,
+        direction: Direction,
         vertex: VertexId,
         mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        body(self.out_lists.list(vertex))
-    }
-
-    #[inline]
-    fn for_each_out_page(
-        &self,
-        vertices: Range<VertexId>,
-        mut body: impl FnMut(Page<'_, u64>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        body(Page::Dense(self.out_lists.page(vertices)))
-    }
-}
-
-impl InEdges for Csr {
-    fn has_in_edges(&self) -> bool {
-        self.in_lists().is_some()
-    }
-
-    #[inline(always)]
-    fn in_degree(&self, vertex: VertexId) -> usize {
-        self.in_lists().map_or(0, |lists| lists.range(vertex).len())
-    }
-
-    #[inline(always)]
-    fn for_each_in_fragment(
-        &self,
-        vertex: VertexId,
-        mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        match self.in_lists() {
+        match self.lists_of(direction) {
             Some(lists) => body(lists.list(vertex)),
             None => ControlFlow::Continue(()),
         }
     }
 
     #[inline]
-    fn for_each_in_page(
+    fn for_each_page(
         &self,
+        direction: Direction,
         vertices: Range<VertexId>,
         mut body: impl FnMut(Page<'_, u64>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        match self.in_lists() {
+        match self.lists_of(direction) {
+            // All lists are in one slice, so any range is one dense page.
             Some(lists) => body(Page::Dense(lists.page(vertices))),
             None => body(Page::Empty(vertices)),
         }
@@ -276,21 +257,13 @@ impl WeightedEdges for Csr {
     }
 
     #[inline]
-    fn for_each_weighted_out_fragment<W: Weight>(
+    fn for_each_weighted_fragment<W: Weight>(
         &self,
+        direction: Direction,
         vertex: VertexId,
         body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.out_lists.weighted(vertex, body)
-    }
-
-    #[inline]
-    fn for_each_weighted_in_fragment<W: Weight>(
-        &self,
-        vertex: VertexId,
-        body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        match self.in_lists() {
+        match self.lists_of(direction) {
             Some(lists) => lists.weighted(vertex, body),
             None => ControlFlow::Continue(()),
         }
@@ -299,29 +272,29 @@ impl WeightedEdges for Csr {
 
 impl SingleFragment for Csr {
     #[inline(always)]
-    fn out_list(&self, vertex: VertexId) -> Option<&[VertexId]> {
-        Some(self.out_lists.list(vertex))
+    fn list(&self, direction: Direction, vertex: VertexId) -> Option<&[VertexId]> {
+        self.lists_of(direction).map(|lists| lists.list(vertex))
     }
 }
 
-/// Builds a [`Csr`] from edges in memory: plain and serial, for tests and small graphs.
+/// Builds a [`Csr`] from edges in memory, serially, for tests and small graphs.
 ///
-/// The loader of a database is the parallel way.
+/// Databases use their own parallel loader.
 #[derive(Clone, Debug)]
 pub struct CsrBuilder<W = u32> {
-    direction: Direction,
+    graph_kind: GraphKind,
     num_vertices: usize,
     keep_parallel: bool,
     edges: Vec<(VertexId, VertexId, W)>,
 }
 
 impl<W: Weight> CsrBuilder<W> {
-    /// A builder of a graph with `num_vertices` vertices and no edges yet.
-    pub fn new(direction: Direction, num_vertices: usize) -> Self {
-        Self { direction, num_vertices, keep_parallel: false, edges: Vec::new() }
+    /// A builder for a graph with `num_vertices` vertices and no edges.
+    pub fn new(graph_kind: GraphKind, num_vertices: usize) -> Self {
+        Self { graph_kind, num_vertices, keep_parallel: false, edges: Vec::new() }
     }
 
-    /// Keeps parallel edges; without this, the lightest of each pair stays.
+    /// Keeps parallel edges. Without this call, the lightest edge of each pair stays.
     pub fn keep_parallel(mut self) -> Self {
         self.keep_parallel = true;
         self
@@ -332,7 +305,7 @@ impl<W: Weight> CsrBuilder<W> {
         self.edges.push((source, target, weight));
     }
 
-    /// The graph without weights, with in-lists.
+    /// Builds a graph with in-lists and without weights.
     ///
     /// # Errors
     /// An end of an edge is not below the number of vertices.
@@ -340,7 +313,7 @@ impl<W: Weight> CsrBuilder<W> {
         self.finish(false)
     }
 
-    /// The graph with weights, with in-lists.
+    /// Builds a graph with in-lists and weights.
     ///
     /// # Errors
     /// An end of an edge is not below the number of vertices.
@@ -349,14 +322,15 @@ impl<W: Weight> CsrBuilder<W> {
     }
 
     fn finish(mut self, weighted: bool) -> Result<Csr> {
-        match self.direction {
-            Direction::Undirected => {
+        match self.graph_kind {
+            GraphKind::Undirected => {
+                // A loop is stored once.
                 let reversed = self.edges.iter().filter(|(s, t, _)| s != t).map(|&(s, t, w)| (t, s, w));
                 let reversed: Vec<_> = reversed.collect();
                 self.edges.extend(reversed);
                 Ok(Csr::undirected(self.adjacency(weighted, |&edge| edge)?))
             }
-            Direction::Directed => {
+            GraphKind::Directed => {
                 let out_lists = self.adjacency(weighted, |&edge| edge)?;
                 let in_lists = self.adjacency(weighted, |&(s, t, w)| (t, s, w))?;
                 Csr::directed(out_lists, Some(in_lists))
@@ -367,12 +341,14 @@ impl<W: Weight> CsrBuilder<W> {
     fn adjacency(
         &self,
         weighted: bool,
-        side: impl Fn(&(VertexId, VertexId, W)) -> (VertexId, VertexId, W),
+        direction: impl Fn(&(VertexId, VertexId, W)) -> (VertexId, VertexId, W),
     ) -> Result<Adjacency> {
-        let mut edges: Vec<_> = self.edges.iter().map(side).collect();
+        let mut edges: Vec<_> = self.edges.iter().map(direction).collect();
+        // Weights may be NaN, which has no order.
         edges.sort_by(|a, b| {
             (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.partial_cmp(&b.2).unwrap_or(std::cmp::Ordering::Equal))
         });
+        // Parallel edges are sorted by weight, so this keeps the lightest.
         if !self.keep_parallel {
             edges.dedup_by_key(|edge| (edge.0, edge.1));
         }
@@ -399,7 +375,7 @@ mod tests {
 
     fn fragments(graph: &impl Graph, vertex: VertexId) -> Vec<VertexId> {
         let mut all = Vec::new();
-        let _ = graph.for_each_out_fragment(vertex, |fragment| {
+        let _ = graph.for_each_fragment(Direction::Out, vertex, |fragment| {
             all.extend_from_slice(fragment);
             ControlFlow::Continue(())
         });
@@ -408,7 +384,7 @@ mod tests {
 
     #[test]
     fn undirected_edges_stand_at_both_ends() {
-        let mut builder = CsrBuilder::<u32>::new(Direction::Undirected, 4);
+        let mut builder = CsrBuilder::<u32>::new(GraphKind::Undirected, 4);
         for (s, t, w) in [(2, 0, 5), (0, 2, 3), (1, 1, 9), (0, 1, 4)] {
             builder.edge(s, t, w);
         }
@@ -416,9 +392,9 @@ mod tests {
         assert_eq!((graph.num_edges(), graph.num_arcs(), graph.vertex_bound()), (3, 5, 4));
         assert_eq!(fragments(&graph, 0), [1, 2]);
         assert_eq!(fragments(&graph, 1), [0, 1]);
-        assert_eq!(graph.in_degree(2), 1);
+        assert_eq!(graph.degree(Direction::In, 2), 1);
         let mut lightest = 0;
-        let _ = graph.for_each_weighted_in_fragment::<u32>(2, |targets, weights| {
+        let _ = graph.for_each_weighted_fragment::<u32>(Direction::In, 2, |targets, weights| {
             assert_eq!(targets, [0]);
             lightest = weights[0];
             ControlFlow::Continue(())
@@ -428,7 +404,7 @@ mod tests {
 
     #[test]
     fn pages_show_the_same_lists() {
-        let mut builder = CsrBuilder::<u32>::new(Direction::Directed, 5);
+        let mut builder = CsrBuilder::<u32>::new(GraphKind::Directed, 5);
         for (s, t) in [(0, 3), (3, 3), (3, 1), (4, 0), (3, 1)] {
             builder.edge(s, t, 1);
         }
@@ -437,7 +413,7 @@ mod tests {
         assert_eq!((simple.num_edges(), simple.is_multigraph()), (4, false));
         assert_eq!((multi.num_edges(), multi.is_multigraph()), (5, true));
         let mut seen = Vec::new();
-        let _ = simple.for_each_in_page(1..5, |page| {
+        let _ = simple.for_each_page(Direction::In, 1..5, |page| {
             if let Page::Dense(page) = page {
                 seen.extend(page.lists().map(|(v, list)| (v, list.to_vec())));
                 assert_eq!(page.all_targets(), [3, 0, 3]);

@@ -1,27 +1,28 @@
-//! Floor 1 of Anden: what a graph is, and where graphs come from.
+//! Layer 1 of Anden: the graph traits, a plain CSR, generators and property values.
 //!
-//! The [`Graph`] trait is the seam between storage and algorithms: kernels see nothing else. Beside
-//! it stand the plain [`Csr`] that every measurement is held against, generators of synthetic
-//! graphs, and readers and writers of graph formats.
+//! The [`Graph`] trait is the seam between storage and algorithms: kernels read a graph only through this trait and its
+//! extensions. The plain [`Csr`] is the graph that every measurement compares with.
 
 #![forbid(unsafe_code)]
 
 mod csr;
 mod csr_file;
 mod error;
-pub mod formats;
 pub mod generate;
 pub mod property;
 mod seam;
+mod vertex_mask;
 pub mod walk;
-mod wanted;
 mod weight;
 
-pub use base::{MAX_VERTICES, NO_VERTEX, VertexId};
+pub use anden_base::{MAX_VERTICES, NO_VERTEX, VertexId};
 pub use csr::{Adjacency, Csr, CsrBuilder};
 pub use error::{Error, Result};
 pub use seam::{
-    DensePage, Direction, Graph, InEdges, Page, PageOffset, Parts, Side, SingleFragment, WeightedEdges, WillNeed,
+    DensePage, Direction, Graph, GraphKind, Page, PageOffset, Parts, SingleFragment, WeightedEdges, WillNeed,
 };
-pub use wanted::{WantedLists, vertices_of};
+pub use vertex_mask::{VertexMask, vertices_of};
 pub use weight::{Distance, Weight, WeightType, Weights, prefetch_start};
+
+/// The separator between a key space and a key, as in `person:7`.
+pub const SPACE_SEPARATOR: char = ':';

@@ -1,13 +1,12 @@
 //! Properties of vertices and edges: types, values, columns.
 //!
 //! A property has a name and one type, and a value or null for each vertex or edge. Values travel in
-//! [columns](PropertyColumn), which are Arrow arrays: readers [build](ColumnBuilder) them, and storage takes them as
-//! they are. A [value](PropertyValue) on its own is what is asked for one vertex, and what tests compare.
+//! [columns](PropertyColumn), which are Arrow arrays: readers [build](ColumnBuilder) them, and storages keep them
+//! unchanged. A single [value](PropertyValue) is the answer for one vertex or edge.
 //!
 //! # Text
-//! Every value has one text form, that of CSV (see [`PropertyValue`]'s `Display`), and parsing it as
-//! its type gives the same value. Where a text does not say which types it holds, [`Inference`] tells
-//! the narrowest that loses nothing.
+//! Every value has one text form, that of CSV (see [`PropertyValue`]'s `Display`). Parsing that text as its type gives
+//! the value back. [`Inference`] finds the narrowest lossless type of texts without a declared type.
 
 mod array;
 mod builder;
@@ -19,8 +18,7 @@ mod schema;
 mod text;
 mod time;
 
-pub use array::TypedArray;
-pub(crate) use array::ZONE;
+pub use array::{TypedArray, ZONE};
 pub use builder::ColumnBuilder;
 pub use column::PropertyColumn;
 pub use distinct::DistinctStrings;
@@ -28,18 +26,18 @@ pub use owned::OwnedValue;
 pub use schema::{MAX_NAME_BYTES, MAX_PROPERTIES, PropertySchema};
 pub use text::Inference;
 
-/// The types that a property may have.
+/// The types of properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PropertyType {
     /// True or false.
     Boolean,
-    /// Whole numbers of 64 bits, signed.
+    /// 64-bit signed integers.
     I64,
-    /// Whole numbers of 64 bits without a sign.
+    /// 64-bit unsigned integers.
     U64,
-    /// Floating numbers of 32 bits.
+    /// 32-bit floating-point numbers.
     F32,
-    /// Floating numbers of 64 bits.
+    /// 64-bit floating-point numbers.
     F64,
     /// Days of the proleptic Gregorian calendar.
     Date,
@@ -52,7 +50,7 @@ pub enum PropertyType {
 }
 
 impl PropertyType {
-    /// All of them, with the names that users type and that CSV headers carry.
+    /// All types with the names that users type and that CSV headers carry.
     pub const ALL: [(Self, &str); 9] = [
         (Self::Boolean, "boolean"),
         (Self::I64, "i64"),
@@ -65,7 +63,7 @@ impl PropertyType {
         (Self::Bytes, "bytes"),
     ];
 
-    /// Names that other programs have for them.
+    /// Names of these types in other programs.
     const OTHER_NAMES: [(Self, &str); 14] = [
         (Self::Boolean, "bool"),
         (Self::I64, "int"),
@@ -88,18 +86,18 @@ impl PropertyType {
         Self::ALL.iter().find(|(known, _)| *known == self).map_or("?", |(_, name)| name)
     }
 
-    /// The type of that name, in small or capital letters.
+    /// The type with this name, ignoring case.
     pub fn of_name(name: &str) -> Option<Self> {
         let mut known = Self::ALL.iter().chain(&Self::OTHER_NAMES);
         known.find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|&(found, _)| found)
     }
 
-    /// Whether values are numbers, and can be weights.
+    /// Whether the values are numbers, and so can be weights.
     pub fn is_numeric(self) -> bool {
         matches!(self, Self::I64 | Self::U64 | Self::F32 | Self::F64)
     }
 
-    /// Whether a column of this type can become one of another type, if that holds all its values
+    /// Whether a column of this type converts to another type, provided that the other type holds all its values
     /// ([`PropertyColumn::converted`]).
     pub fn converts_to(self, to: Self) -> bool {
         match (self, to) {
@@ -111,8 +109,8 @@ impl PropertyType {
         }
     }
 
-    /// The type that holds values of both, whole numbers up to 2^53 where the other type is a floating one; `None` where
-    /// only text would.
+    /// The type for values of both types; `None` if only text holds both. `I64` stands for `U64` up to `i64::MAX`,
+    /// `F64` for integers up to 2^53.
     pub fn joined(self, other: Self) -> Option<Self> {
         match (self, other) {
             (a, b) if a == b => Some(a),
@@ -132,22 +130,22 @@ impl std::fmt::Display for PropertyType {
 
 /// One value of a property.
 ///
-/// `Display` is its text form: nothing for null; `true`, `false`; numbers in decimal, the shortest
-/// that is read as the same; `2024-02-29`; `2024-02-29T12:30:00.5Z`; text as it is; bytes as `0x` and
-/// two digits each. Years beyond 9999 and before 0 have a sign and at least four digits.
+/// `Display` writes the text form: an empty text for null; `true` or `false`; the shortest decimal number that parses
+/// to the value; `2024-02-29`; `2024-02-29T12:30:00.5Z`; text unchanged; bytes as `0x` and two hexadecimal digits each.
+/// Years before 0 or after 9999 have a sign and at least four digits.
 #[derive(Clone, Copy, Debug)]
 pub enum PropertyValue<'a> {
     /// No value.
     Null,
     /// True or false.
     Boolean(bool),
-    /// A whole number.
+    /// A signed integer.
     I64(i64),
-    /// A whole number without a sign.
+    /// An unsigned integer.
     U64(u64),
-    /// A floating number of 32 bits.
+    /// A 32-bit floating-point number.
     F32(f32),
-    /// A floating number of 64 bits.
+    /// A 64-bit floating-point number.
     F64(f64),
     /// Days since 1970-01-01.
     Date(i32),
@@ -160,7 +158,7 @@ pub enum PropertyValue<'a> {
 }
 
 impl PropertyValue<'_> {
-    /// The type; `None` of null, which all types have.
+    /// The type; `None` for null, which belongs to every type.
     pub fn property_type(&self) -> Option<PropertyType> {
         Some(match self {
             Self::Null => return None,
@@ -176,7 +174,7 @@ impl PropertyValue<'_> {
         })
     }
 
-    /// The value itself, unless it is text or bytes, which it only borrows.
+    /// The value without a lifetime; `None` for text and bytes, which are borrowed.
     pub fn to_static(self) -> Option<PropertyValue<'static>> {
         Some(match self {
             Self::Null => PropertyValue::Null,
@@ -191,14 +189,15 @@ impl PropertyValue<'_> {
         })
     }
 
-    /// The same value as another type that holds it: whole numbers with or without a sign, or as floating ones, floating
-    /// ones of 32 bits as such of 64 and back, to the nearest; dates as the timestamps of their midnights. `None` where
-    /// the type does not hold it. Null is a value of all types.
+    /// The value as another type; `None` if that type does not hold it.
+    ///
+    /// Integers convert to the other integer type and to floating-point types that hold them exactly. `F32` and `F64`
+    /// convert to each other, to the nearest value. A date becomes the timestamp of its midnight. Null stays null.
     pub fn converted(self, to: PropertyType) -> Option<Self> {
         let whole = |value: i128| match to {
             PropertyType::I64 => i64::try_from(value).ok().map(Self::I64),
             PropertyType::U64 => u64::try_from(value).ok().map(Self::U64),
-            // Whole numbers up to here are floating ones as well.
+            // Floating-point types hold every integer up to these bounds exactly.
             PropertyType::F64 => (value.unsigned_abs() <= 1 << 53).then_some(Self::F64(value as f64)),
             PropertyType::F32 => (value.unsigned_abs() <= 1 << 24).then_some(Self::F32(value as f32)),
             _ => None,
@@ -209,6 +208,7 @@ impl PropertyValue<'_> {
             (Self::U64(value), _) => whole(value.into()),
             (Self::F32(value), PropertyType::F64) => Some(Self::F64(value.into())),
             (Self::F64(value), PropertyType::F32) => {
+                // A finite value beyond the range of `f32` would become infinite.
                 let nearest = value as f32;
                 (nearest.is_finite() || !value.is_finite()).then_some(Self::F32(nearest))
             }
@@ -219,13 +219,13 @@ impl PropertyValue<'_> {
         }
     }
 
-    /// Whether there is no value.
+    /// Whether this is null.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 }
 
-/// Floating numbers are the same if their bits are, so that a value always equals itself.
+/// Floating-point values are equal if their bits are, so that every value equals itself, NaN included.
 impl PartialEq for PropertyValue<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

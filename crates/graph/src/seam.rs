@@ -1,23 +1,23 @@
 //! The seam between storage and algorithms.
 //!
-//! A graph gives its edges by *internal iteration*: the graph calls the algorithm's closure with
-//! one [fragment](Graph::for_each_out_fragment) of an adjacency list after the other, or with one
-//! [page](Page) of vertices after the other. A page says what kind it is, so a kernel dispatches
-//! once per page and its inner loop over a dense page is the loop over a plain CSR.
+//! A graph gives its edges by *internal iteration*: it calls the algorithm's closure with one
+//! [fragment](Graph::for_each_fragment) of an adjacency list after the other, or with one [page](Page) of vertices
+//! after the other. A page states its kind, so a kernel dispatches once per page. Its inner loop over a dense page is
+//! the loop over a plain CSR.
 //!
-//! A graph that meets damage while it is read gives empty lists from there on and remembers the
-//! fault; [`Graph::check`] returns it. A kernel calls `check` before it returns a result (and, in
-//! long work, between its rounds), so damage never becomes an answer and costs inner loops nothing.
+//! A damaged graph gives empty lists from the damage on and keeps the fault; [`Graph::check`] returns that fault. A
+//! kernel calls `check` before it returns a result, and between rounds of long work. So damage never becomes an answer,
+//! and inner loops need no checks.
 
 use std::ops::{ControlFlow, Range};
 
-use base::VertexId;
+use anden_base::VertexId;
 
-use crate::{WantedLists, Weight, WeightType};
+use crate::{VertexMask, Weight, WeightType};
 
 /// Whether an edge (u, v) is also an edge (v, u).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
+pub enum GraphKind {
     /// An edge leads from its source to its target only.
     Directed,
     /// An edge is stored in the lists of both ends and counted once; a loop is stored once.
@@ -37,15 +37,14 @@ pub trait Graph: WillNeed + Sync {
         self.vertex_bound()
     }
 
-    /// The number of edges; of an undirected graph, each counted once.
+    /// The number of edges. An undirected graph counts each edge once.
     fn num_edges(&self) -> u64;
 
-    /// The number of stored out-list entries: twice the edges of an undirected graph, less its
-    /// loops.
+    /// The number of entries in all out-lists. In an undirected graph: twice the edges, minus the loops.
     fn num_arcs(&self) -> u64;
 
     /// Whether edges have a direction.
-    fn direction(&self) -> Direction;
+    fn graph_kind(&self) -> GraphKind;
 
     /// Whether a pair of vertices may have several edges.
     fn is_multigraph(&self) -> bool {
@@ -57,227 +56,202 @@ pub trait Graph: WillNeed + Sync {
         true
     }
 
-    /// Whether an id is a vertex: for who asks for one, and not for which there are.
+    /// Whether `vertex` is a vertex. Unlike [`is_live`](Self::is_live), this method takes any id.
     fn has_vertex(&self, vertex: VertexId) -> bool {
         (vertex as usize) < self.vertex_bound() && self.is_live(vertex)
     }
 
-    /// The length of the out-list of `vertex`.
-    fn out_degree(&self, vertex: VertexId) -> usize;
-
-    /// About the length of the out-list of `vertex`: a storage that keeps changes apart from its lists may leave them
-    /// out.
-    #[inline(always)]
-    fn rough_out_degree(&self, vertex: VertexId) -> usize {
-        self.out_degree(vertex)
+    /// Whether the graph has lists of this direction. Without them, every list of the direction looks empty, so callers
+    /// ask first. In an undirected graph, the in-lists are the out-lists. The default is a graph that keeps out-lists
+    /// only.
+    fn has_lists(&self, direction: Direction) -> bool {
+        direction == Direction::Out || self.graph_kind() == GraphKind::Undirected
     }
 
-    /// Calls `body` with each fragment of the out-list of `vertex`: a contiguous piece, ascending,
-    /// every entry below [`vertex_bound`](Self::vertex_bound). Fragments do not overlap.
+    /// The length of a list of `vertex`.
+    fn degree(&self, direction: Direction, vertex: VertexId) -> usize;
+
+    /// The approximate length of a list of `vertex`. Storages may leave changes out that they keep beside the list.
+    #[inline(always)]
+    fn rough_degree(&self, direction: Direction, vertex: VertexId) -> usize {
+        self.degree(direction, vertex)
+    }
+
+    /// Calls `body` with each fragment of a list of `vertex`: a contiguous, ascending slice. Every entry is below
+    /// [`vertex_bound`](Self::vertex_bound), and fragments do not overlap.
     ///
     /// # Panics
-    /// May panic if `vertex` is not below the bound; so do all methods that take a vertex.
-    fn for_each_out_fragment(
+    /// May panic if `vertex` is not below the bound, as may every method that takes a vertex.
+    fn for_each_fragment(
         &self,
+        direction: Direction,
         vertex: VertexId,
         body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()>;
 
-    /// Calls `body` with the fragments of the out-lists that are wanted, in any order, but those of one list in theirs.
-    /// To break leaves a list, and goes on with the others.
+    /// Calls `body` with the fragments of all wanted lists. Lists come in any order, the fragments of one list in
+    /// ascending order. If `body` breaks, the rest of that list is skipped.
     ///
-    /// For lists of [patched](Page::Patched) pages: a storage that has to look for each of them looks for all at once.
+    /// Made for the lists of [patched](Page::Patched) pages: a storage that must look lists up does so for all of them
+    /// together, and hides the latency of each lookup.
     #[inline]
-    fn for_each_out_fragment_of(
+    fn for_each_fragment_of(
         &self,
-        wanted: &WantedLists,
+        direction: Direction,
+        wanted: &VertexMask,
         mut body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
         for vertex in wanted.vertices() {
-            let _ = self.for_each_out_fragment(vertex, |list| body(vertex, list));
+            let _ = self.for_each_fragment(direction, vertex, |list| body(vertex, list));
         }
     }
 
-    /// Those of the wanted out-lists that stand in one slice, and that slice as a page: of a [patched](Page::Patched)
-    /// page, what is not patched is read as fast as on a dense one. The others are asked for as fragments.
+    /// Splits off the wanted lists that lie in one slice, and returns them with that slice as a page. The caller reads
+    /// these as fast as on a dense page, and the other wanted lists as fragments.
     #[inline(always)]
-    fn dense_out_lists(&self, _wanted: &WantedLists) -> Option<(DensePage<'_, Self::Offset>, WantedLists)> {
+    fn dense_lists(
+        &self,
+        _direction: Direction,
+        _wanted: &VertexMask,
+    ) -> Option<(DensePage<'_, Self::Offset>, VertexMask)> {
         None
     }
 
-    /// Calls `body` with pages of out-lists that cover `vertices` once, in order.
-    fn for_each_out_page(
+    /// Calls `body` with pages of lists that cover `vertices` exactly once, in order.
+    fn for_each_page(
         &self,
+        direction: Direction,
         vertices: Range<VertexId>,
         body: impl FnMut(Page<'_, Self::Offset>) -> ControlFlow<()>,
     ) -> ControlFlow<()>;
 
-    /// The first damage met while reading, if any.
+    /// The first damage met while reading.
     ///
     /// # Errors
-    /// [`base::Error::Corrupt`] or [`base::Error::Io`] with the place.
-    fn check(&self) -> base::Result<()> {
+    /// [`anden_base::Error::Corrupt`] or [`anden_base::Error::Io`], with file and offset.
+    fn check(&self) -> anden_base::Result<()> {
         Ok(())
     }
 }
 
-/// The same for in-lists. Of an undirected graph they are the out-lists.
-pub trait InEdges: Graph {
-    /// Whether in-lists are there. Where not, they look empty: ask first.
-    fn has_in_edges(&self) -> bool;
-
-    /// The length of the in-list of `vertex`.
-    fn in_degree(&self, vertex: VertexId) -> usize;
-
-    /// As [`Graph::rough_out_degree`].
-    #[inline(always)]
-    fn rough_in_degree(&self, vertex: VertexId) -> usize {
-        self.in_degree(vertex)
-    }
-
-    /// As [`Graph::for_each_out_fragment`].
-    fn for_each_in_fragment(
-        &self,
-        vertex: VertexId,
-        body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
-    ) -> ControlFlow<()>;
-
-    /// As [`Graph::for_each_out_fragment_of`].
-    #[inline]
-    fn for_each_in_fragment_of(
-        &self,
-        wanted: &WantedLists,
-        mut body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
-    ) {
-        for vertex in wanted.vertices() {
-            let _ = self.for_each_in_fragment(vertex, |list| body(vertex, list));
-        }
-    }
-
-    /// As [`Graph::dense_out_lists`].
-    #[inline(always)]
-    fn dense_in_lists(&self, _wanted: &WantedLists) -> Option<(DensePage<'_, Self::Offset>, WantedLists)> {
-        None
-    }
-
-    /// As [`Graph::for_each_out_page`].
-    fn for_each_in_page(
-        &self,
-        vertices: Range<VertexId>,
-        body: impl FnMut(Page<'_, Self::Offset>) -> ControlFlow<()>,
-    ) -> ControlFlow<()>;
-}
-
 /// Weights beside the edges.
 pub trait WeightedEdges: Graph {
-    /// The type of the weights; `None` where edges have none.
+    /// The type of the weights; `None` if edges have no weights.
     fn weight_type(&self) -> Option<WeightType>;
 
-    /// As [`Graph::for_each_out_fragment`], with the weight of each edge beside it. Calls nothing
-    /// where `W` is not the graph's [`weight_type`](Self::weight_type): ask first.
-    fn for_each_weighted_out_fragment<W: Weight>(
+    /// As [`Graph::for_each_fragment`], with the weight of each edge beside its other end. Makes no calls if `W` is not
+    /// the graph's [`weight_type`](Self::weight_type), so callers ask first.
+    fn for_each_weighted_fragment<W: Weight>(
         &self,
+        direction: Direction,
         vertex: VertexId,
         body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()>;
 
-    /// The whole out-list of `vertex` with its weights, where both are known to lie in one piece each; `None` says
-    /// nothing: ask for its fragments. As there, `W` is the graph's [`weight_type`](Self::weight_type).
+    /// A whole list of `vertex` with its weights, if the storage finds both in one slice each. `W` must be the graph's
+    /// [`weight_type`](Self::weight_type). After `None`, the caller reads the fragments.
     ///
-    /// A loop over the fragments of a storage that has them in several places is a call for each; this one is not.
+    /// This method exists for speed: a loop over fragments costs a call for each list if a storage keeps lists in
+    /// several places.
     #[inline(always)]
-    fn weighted_out_list<W: Weight>(&self, _vertex: VertexId) -> Option<(&[VertexId], &[W])> {
+    fn weighted_list<W: Weight>(&self, _direction: Direction, _vertex: VertexId) -> Option<(&[VertexId], &[W])> {
         None
     }
-
-    /// As [`for_each_weighted_out_fragment`](Self::for_each_weighted_out_fragment), for in-lists.
-    fn for_each_weighted_in_fragment<W: Weight>(
-        &self,
-        vertex: VertexId,
-        body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
-    ) -> ControlFlow<()>;
 }
 
-/// Lists that lie in one piece, for algorithms that search in them.
+/// Adjacency lists in one fragment, for algorithms that search in them.
 pub trait SingleFragment: Graph {
-    /// The whole out-list of `vertex`, ascending; `None` where it is in several fragments.
-    fn out_list(&self, vertex: VertexId) -> Option<&[VertexId]>;
+    /// The whole list of `vertex`, ascending; `None` if the list has several fragments, or the graph has no lists of
+    /// this direction.
+    fn list(&self, direction: Direction, vertex: VertexId) -> Option<&[VertexId]>;
 }
 
-/// Which lists of a graph.
+/// One of the two directions of adjacency lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
+pub enum Direction {
     /// The targets of each vertex.
     Out,
-    /// The sources of each vertex; of an undirected graph, its out-lists.
+    /// The sources of each vertex. In an undirected graph, these are the out-lists.
     In,
 }
 
-/// What is read of a list.
+impl Direction {
+    /// The other direction.
+    #[inline(always)]
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::Out => Self::In,
+            Self::In => Self::Out,
+        }
+    }
+}
+
+/// The arrays of a list that a caller reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Parts {
-    /// The vertices in it.
+    /// The targets only.
     Targets,
-    /// And what stands beside each of them: weights, or the rows of properties.
+    /// The targets and the column beside them: weights, or rows of properties.
     Weighted,
 }
 
-/// The prefetch seam: who knows which lists it will read next says so here.
+/// Hints about the next reads: algorithms call these methods, and storages and the prefetcher act on them.
 pub trait WillNeed {
-    /// Whether announcements are of use now; callers spare themselves the work of ordering them where
-    /// nobody listens.
+    /// Whether a prefetcher listens. If not, callers skip the work of ordering their announcements.
     fn is_listening(&self) -> bool {
         false
     }
 
-    /// The place of this list will be looked up within a microsecond: a hint to fetch it to the
-    /// processor's cache, where that takes one instruction.
-    fn prefetch(&self, _side: Side, _vertex: VertexId) {}
+    /// First prefetch stage: fetches the table entry that leads to this list. Called about a microsecond before the
+    /// lookup, so it must be cheap.
+    fn prefetch(&self, _direction: Direction, _vertex: VertexId) {}
 
-    /// What [`prefetch`](Self::prefetch) fetched is there by now: a hint to fetch what it leads to, where that is not the
-    /// list yet.
-    fn prefetch_place(&self, _side: Side, _vertex: VertexId) {}
+    /// Second prefetch stage: fetches the block that holds the list's address, if the table entry does not lead to the
+    /// list itself.
+    fn prefetch_place(&self, _direction: Direction, _vertex: VertexId) {}
 
-    /// About the length of this list ([`Graph::rough_out_degree`], [`InEdges::rough_in_degree`]) will be asked for
-    /// within a microsecond: a hint to fetch that.
+    /// Fetches the data behind [`Graph::rough_degree`], about a microsecond before
+    /// the call.
     #[inline(always)]
-    fn prefetch_rough_degree(&self, side: Side, vertex: VertexId) {
-        self.prefetch(side, vertex);
+    fn prefetch_rough_degree(&self, direction: Direction, vertex: VertexId) {
+        self.prefetch(direction, vertex);
     }
 
-    /// These parts of this list, whose place was fetched by now, will be read within a microsecond: a hint to fetch their
-    /// first lines.
-    fn prefetch_list(&self, _side: Side, _parts: Parts, _vertex: VertexId) {}
+    /// Last prefetch stage: fetches the first cache lines of these parts of the list, about a microsecond before they
+    /// are read. The earlier stages must be complete.
+    fn prefetch_list(&self, _direction: Direction, _parts: Parts, _vertex: VertexId) {}
 
-    /// These parts of the lists of these vertices will be read soon.
-    fn will_need(&self, _side: Side, _parts: Parts, _vertices: &[VertexId]) {}
+    /// Announces that these parts of the lists of `vertices` are read soon.
+    fn will_need(&self, _direction: Direction, _parts: Parts, _vertices: &[VertexId]) {}
 
-    /// These parts of the lists of these runs of consecutive vertices will be read soon, and none between them.
-    fn will_need_runs(&self, _side: Side, _parts: Parts, _runs: &[Range<VertexId>]) {}
+    /// As [`will_need`](Self::will_need), for ranges of consecutive vertices; the lists between the ranges are not
+    /// read.
+    fn will_need_runs(&self, _direction: Direction, _parts: Parts, _runs: &[Range<VertexId>]) {}
 
-    /// These parts of the lists of these vertices are read now, one by one in their order, as a part of a walk over all,
-    /// and probably those behind them. Who reads page by page need not say so.
-    fn will_walk(&self, _side: Side, _parts: Parts, _vertices: Range<VertexId>) {}
+    /// Announces that these parts of the lists of `vertices` are read now, in order, as a step of a walk. The walk
+    /// probably continues behind them. Calls of [`Graph::for_each_page`] need no announcement.
+    fn will_walk(&self, _direction: Direction, _parts: Parts, _vertices: Range<VertexId>) {}
 
-    /// Such a walk has passed the lists of these vertices.
-    fn has_walked(&self, _side: Side, _parts: Parts, _vertices: Range<VertexId>) {}
+    /// Announces that a walk has passed the lists of these vertices.
+    fn has_walked(&self, _direction: Direction, _parts: Parts, _vertices: Range<VertexId>) {}
 
-    /// What was announced so far was read by now, or will not be: what nobody has acted upon is not wanted any more.
+    /// Withdraws all earlier announcements: reads that have not happened yet are no longer expected.
     fn forget_needs(&self) {}
 }
 
-/// The lists of consecutive vertices.
+/// The adjacency lists of consecutive vertices.
 #[derive(Clone, Debug)]
 pub enum Page<'a, O> {
-    /// As in a CSR.
+    /// Lists that are laid out as in a CSR.
     Dense(DensePage<'a, O>),
-    /// No edges.
+    /// Vertices without edges.
     Empty(Range<VertexId>),
-    /// To be read vertex by vertex, through the fragments.
+    /// Vertices with lists that must be read one by one, through their fragments.
     Patched(Range<VertexId>),
 }
 
-/// The lists of consecutive vertices, each in one piece, one after the other.
+/// The adjacency lists of consecutive vertices, one after the other in one slice.
 #[derive(Clone, Copy, Debug)]
 pub struct DensePage<'a, O> {
     first: VertexId,
@@ -306,11 +280,10 @@ impl PageOffset for u64 {
 }
 
 impl<'a, O: PageOffset> DensePage<'a, O> {
-    /// The lists of `first` and the vertices after it: list `i` is `targets[offsets[i]..offsets[i + 1]]`.
+    /// The lists of `first` and the vertices after it. List `i` is `targets[offsets[i]..offsets[i + 1]]`.
     ///
     /// # Panics
-    /// If there is no offset at all; reading a list panics if the offsets do not ascend within the
-    /// targets.
+    /// If `offsets` is empty. Reading a list panics if the offsets do not ascend within the targets.
     #[inline]
     pub fn new(first: VertexId, offsets: &'a [O], targets: &'a [VertexId]) -> Self {
         assert!(!offsets.is_empty());
@@ -347,10 +320,10 @@ impl<'a, O: PageOffset> DensePage<'a, O> {
         &self.targets[self.offsets[index].index()..self.offsets[index + 1].index()]
     }
 
-    /// Hints that the list of the vertex `first + index` is read soon.
+    /// Prefetches the start of the list of the vertex `first + index`.
     #[inline(always)]
     pub fn prefetch(&self, index: usize) {
-        base::simd::prefetch(self.targets, self.offsets[index].index());
+        anden_base::simd::prefetch(self.targets, self.offsets[index].index());
     }
 
     /// The degree of the vertex `first + index`.
@@ -367,7 +340,7 @@ impl<'a, O: PageOffset> DensePage<'a, O> {
         pairs.map(move |(i, pair)| (first + i as VertexId, &targets[pair[0].index()..pair[1].index()]))
     }
 
-    /// All lists of the page as one: the entries of its first vertex, then of the next.
+    /// All lists of the page as one slice, in the order of the vertices.
     #[inline]
     pub fn all_targets(&self) -> &'a [VertexId] {
         &self.targets[self.offsets[0].index()..self.offsets[self.len()].index()]

@@ -1,27 +1,27 @@
-//! Weights of edges, and the distances that they add up to.
+//! Edge weights and distances, which are sums of weights.
 
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
-use base::mapped::MappedSlice;
-use base::simd::prefetch;
+use anden_base::mapped::MappedSlice;
+use anden_base::simd::prefetch;
 use bytemuck::Pod;
 
-/// The types that a weight may have.
+/// The types of weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WeightType {
-    /// 32 bits, not negative.
+    /// 32-bit unsigned integers.
     U32,
-    /// 64 bits, signed.
+    /// 64-bit signed integers.
     I64,
-    /// 32 bits, floating.
+    /// 32-bit floating-point numbers.
     F32,
-    /// 64 bits, floating.
+    /// 64-bit floating-point numbers.
     F64,
 }
 
 impl WeightType {
-    /// All of them, with the names that users type.
+    /// All types with the names that users type.
     pub const ALL: [(Self, &str); 4] = [(Self::U32, "u32"), (Self::I64, "i64"), (Self::F32, "f32"), (Self::F64, "f64")];
 
     /// The name that users type.
@@ -29,7 +29,7 @@ impl WeightType {
         Self::ALL.iter().find(|(t, _)| *t == self).map_or("?", |(_, name)| name)
     }
 
-    /// Bytes of one weight.
+    /// The size of one weight in bytes.
     pub fn num_bytes(self) -> usize {
         match self {
             Self::U32 | Self::F32 => 4,
@@ -72,12 +72,12 @@ impl Weights {
         }
     }
 
-    /// Whether there are no weights.
+    /// Whether the column has no weights.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Hints that the weights from `index` on are read soon; any index will do.
+    /// Prefetches the weights from `index` on; `index` may be out of bounds.
     #[inline(always)]
     pub fn prefetch(&self, index: usize) {
         match self {
@@ -89,71 +89,70 @@ impl Weights {
     }
 }
 
-/// Fetches the first lines of a list from `index` on to the cache; the processor goes on by itself.
+/// Prefetches the first two cache lines of a list; the hardware prefetcher fetches the rest.
 #[inline(always)]
 pub fn prefetch_start<T>(entries: &[T], index: usize) {
-    const NEXT_LINE: usize = 16;
+    const LINE_BYTES: usize = 64;
     prefetch(entries, index);
-    prefetch(entries, index + NEXT_LINE);
+    prefetch(entries, index + LINE_BYTES / size_of::<T>());
 }
 
 /// A type of weights; kernels are generic over it.
 pub trait Weight: Pod + Send + Sync + PartialOrd + Debug + Display + FromStr + 'static {
-    /// What sums of these weights are kept in.
+    /// The type of the sums of these weights.
     type Distance: Distance;
-    /// Which of the types this is.
+    /// The tag of this type.
     const TYPE: WeightType;
 
-    /// The weight of an edge that came without one.
+    /// The weight of an edge that has none in its input.
     const ONE: Self;
 
-    /// The weight as a distance; `None` where it is negative or not a number, which the kernels
-    /// that add weights up forbid.
+    /// The weight as a distance; `None` if it is negative or NaN. Kernels that add weights refuse these.
     fn distance(self) -> Option<Self::Distance>;
 
-    /// Whether this is a weight at all: every number is, NaN is not.
+    /// Whether the weight is not NaN.
     fn is_number(self) -> bool;
 
-    /// Whether this is +∞ or −∞.
+    /// Whether the weight is +∞ or −∞.
     fn is_infinite(self) -> bool;
 
-    /// Whether an edge may have it: a number or +∞, which shortest paths take for no edge. Not −∞ or NaN.
+    /// Whether edges may have this weight: any number or +∞, but not −∞ or NaN. Shortest paths treat +∞ as no edge.
     fn is_accepted(self) -> bool {
         self.is_number() && !(self.is_infinite() && self < Self::ONE)
     }
 
-    /// The sum of two weights, for merging parallel edges; `None` where it is beyond the type.
+    /// The sum of two weights, for merging parallel edges; `None` on overflow.
     fn checked_plus(self, other: Self) -> Option<Self>;
 
-    /// The bit pattern, extended by zeros: what weights of any type are kept as where few of them are.
+    /// The bit pattern, zero-extended, for small collections of weights of any type.
     fn bits(self) -> u64;
 
-    /// The reverse of [`bits`](Self::bits).
+    /// The inverse of [`bits`](Self::bits).
     fn of_bits(bits: u64) -> Self;
 
-    /// The column as weights of this type, if it is of this type.
+    /// The column as a slice; `None` if it has another type.
     fn of(weights: &Weights) -> Option<&[Self]>;
 
-    /// A column of these weights.
+    /// Wraps weights as a column.
     fn column(weights: MappedSlice<Self>) -> Weights;
 }
 
-/// A sum of weights that can be compared as an integer: `a < b` exactly if the bits of `a` are less
-/// than those of `b`, so distances live in atomic integers.
+/// A sum of weights with an order-preserving integer form: `a < b` exactly if `a.to_bits() < b.to_bits()`. So distances
+/// live in atomic integers.
 pub trait Distance: Copy + Send + Sync + PartialOrd + Debug + Display + Default + 'static {
-    /// Larger than every distance: no path.
+    /// Larger than every distance; means that no path was found.
     const UNREACHED: Self;
 
-    /// The sum; saturates at the unreached.
+    /// The sum; saturates at [`UNREACHED`](Self::UNREACHED).
     fn plus(self, other: Self) -> Self;
 
-    /// The distance as an integer with the same order.
+    /// The distance as an integer that preserves the order.
     fn to_bits(self) -> u64;
 
-    /// The reverse of [`to_bits`](Self::to_bits).
+    /// The inverse of [`to_bits`](Self::to_bits).
     fn from_bits(bits: u64) -> Self;
 
-    /// The distance as a floating number, for sums and for choosing widths of buckets.
+    /// The distance as a floating-point number, for sums and bucket widths.
     fn as_f64(self) -> f64;
 }
 
@@ -213,7 +212,7 @@ macro_rules! impl_weight {
 
             #[inline(always)]
             fn distance(self) -> Option<$distance> {
-                // Adding zero turns -0.0 into 0.0, whose bits compare as an integer.
+                // Adding zero turns -0.0 into 0.0. The bits of -0.0 would compare as the largest integer.
                 $valid(self).then(|| self as $distance + (0 as $distance))
             }
 
@@ -257,7 +256,7 @@ macro_rules! impl_weight {
     };
 }
 
-/// The sum of floating weights; `None` where finite ones have a sum that is not.
+/// The sum of floating-point weights; `None` if finite weights have an infinite sum.
 fn checked_sum<W: Weight + std::ops::Add<Output = W>>(a: W, b: W) -> Option<W> {
     let is_finite = !(a.is_infinite() || b.is_infinite());
     Some(a + b).filter(|sum| !(is_finite && sum.is_infinite()))

@@ -1,36 +1,36 @@
 //! Communities by label propagation, as LDBC Graphalytics defines them.
 //!
-//! **Result**: for every vertex a label, the same for the vertices of a community. At first each vertex is
-//! its own label. In each iteration all vertices at once take the label that most of their neighbours have,
-//! and of several such labels the smallest. Out-edges and in-edges count alike, so a neighbour in both
-//! directions counts twice; a vertex without neighbours keeps its label.
+//! **Result**: a label for every vertex; the vertices of a community share one. At first each vertex is its own label.
+//! In each iteration, every vertex at once takes the most frequent label among its neighbors, the smallest among
+//! equals. Out-edges and in-edges count alike, so a neighbor in both directions counts twice. A vertex without
+//! neighbors keeps its label.
 //!
-//! **Algorithm**: two arrays of labels take turns. The labels of a list are gathered; where the label that
-//! the vertex had two iterations ago has the majority, it is the result, and nothing is written. Else short
-//! lists are compared label by label, longer ones counted in a table of twice their size, and those of hubs
-//! in an array of all labels. Labels that swing between two values are as frequent as labels at rest; so a
-//! vertex whose neighbours all have the labels of two iterations ago is not looked at: its own is what it
-//! was then. Where all labels differ, as at first, nothing needs to be counted.
+//! **Algorithm**: two arrays of labels alternate. An iteration gathers the labels of a list. If the vertex's label of
+//! two iterations ago has the majority, it is the result, and no write is needed. Otherwise short lists are compared
+//! label by label, longer ones counted in a hash table, and those of hubs in an array of all labels. Labels that swing
+//! between two values are as frequent as stable ones. So a vertex is skipped if all its neighbors have their labels of
+//! two iterations ago: it then keeps its own label of that time. If all labels differ, as at first, no counting is
+//! needed.
 //!
-//! **Parameters**: 10 iterations unless told otherwise, as in most of Graphalytics' data sets.
+//! **Parameters**: 10 iterations by default, as in most of Graphalytics' data sets.
 //!
 //! # Source
-//! - U. N. Raghavan, R. Albert, S. Kumara: Near linear time algorithm to detect community structures in
-//!   large-scale networks, Physical Review E 2007.
+//! - U. N. Raghavan, R. Albert, S. Kumara: Near linear time algorithm to detect community structures in large-scale
+//!   networks, Physical Review E 2007.
 //! - A. Iosup and others: LDBC Graphalytics, VLDB 2016; the specification, section 2.3.4: the synchronous and
-//!   deterministic form. Ours differs in what is skipped.
+//!   deterministic form. Ours skips some vertices.
 
 mod mode;
 mod verify;
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
-use base::VertexId;
-use base::bitmap::{AtomicBitmap, Bitmap, ones};
-use base::memory::{as_atomic_u32, zeroed_huge};
-use graph::{Direction, InEdges};
+use anden_base::VertexId;
+use anden_base::bitmap::{AtomicBitmap, Bitmap, ones};
+use anden_base::memory::{as_atomic_u32, zeroed_huge};
+use anden_graph::{Direction, Graph, GraphKind};
+use parking_lot::Mutex;
 
 use crate::context::bytes_for;
 use crate::transposed::Transposed;
@@ -40,7 +40,7 @@ use crate::{Context, Error, Result};
 use mode::{Counts, Labels};
 pub use verify::verify;
 
-/// How labels spread.
+/// Parameters of [`cdlp`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CdlpParams {
     /// The most iterations.
@@ -56,38 +56,37 @@ impl Default for CdlpParams {
     }
 }
 
-/// The communities.
+/// Result of [`cdlp`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CdlpResult {
-    /// The label of each vertex, which is a vertex, by vertex id; of a dead vertex, its own id.
+    /// The label of each vertex, itself a vertex, by vertex id; a dead vertex has its own id.
     pub labels: Vec<VertexId>,
-    /// The number of different labels; those of dead vertices do not count.
+    /// The number of different labels, without those of dead vertices.
     pub communities: u64,
-    /// The iterations up to the first that changed no label; at most as many as wanted.
+    /// The number of iterations up to the first that changed no label, or up to the limit.
     pub iterations: u32,
 }
 
-/// The most arrays of counts; more threads than arrays wait for each other at hubs.
+/// The most arrays of counts. Threads beyond that number wait for each other at hubs.
 const MAX_COUNTS: usize = 4;
 
-/// Vertices of a chunk of work: a multiple of 64, so that no two workers share a word of a bitmap.
+/// Vertices of a chunk: a multiple of 64, so that no two workers share a word of a bitmap.
 const GRAIN: usize = 256;
 
-/// Labels that swung are looked up from their neighbours while their lists have less than one of so many
-/// entries; else all vertices are looked at.
+/// The neighbors of swung vertices are marked active if the lists of swung vertices have less than one in this many
+/// entries. Otherwise all vertices are active.
 const ACTIVE_SHARE: u64 = 4;
 
 /// The label of every vertex after some iterations.
 ///
-/// *Cost*: an iteration reads every list and a label for each entry, later ones a part of them. *Memory*: 9
-/// bytes a vertex, 4 more for each of up to 4 threads (for one at least) as far as the budget allows, and 100 KB a
-/// thread; a directed graph without in-edges gets them: 4 bytes an arc and 8 a vertex. *Determinism*: the same at any
-/// number of threads.
+/// *Cost*: an iteration reads every list and a label for each entry; later ones a part of them. *Memory*: 9 bytes a
+/// vertex, and 4 for each of up to 4 threads, at least one, as the budget allows. Each thread takes 100 KB more. A
+/// directed graph without in-edges gets them: 4 bytes an arc and 8 a vertex. *Determinism*: equal at any number of
+/// threads.
 ///
 /// # Errors
-/// The order does not name every vertex once, the budget is too small, the graph is damaged, or the work was
-/// cancelled.
-pub fn cdlp<G: InEdges>(ctx: &Context<'_>, graph: &G, params: &CdlpParams) -> Result<CdlpResult> {
+/// The order does not name every vertex once, the budget is too small, the graph is damaged, or the work was cancelled.
+pub fn cdlp<G: Graph>(ctx: &Context<'_>, graph: &G, params: &CdlpParams) -> Result<CdlpResult> {
     let num_bytes = |num_counts: usize| {
         let workers = ctx.pool.num_threads() as u64 * Labels::NUM_BYTES;
         bytes_for(graph, 4 + 4 + 4 * num_counts as u64 + 1) + workers + Transposed::num_bytes(graph)
@@ -100,15 +99,15 @@ pub fn cdlp<G: InEdges>(ctx: &Context<'_>, graph: &G, params: &CdlpParams) -> Re
     }
     ctx.pool.enter(|| {
         if Transposed::num_bytes(graph) > 0 {
-            Spread::new(ctx, &Transposed::build(ctx, graph)?, params, num_counts).run()
+            LabelPropagation::new(ctx, &Transposed::build(ctx, graph)?, params, num_counts).run()
         } else {
-            Spread::new(ctx, graph, params, num_counts).run()
+            LabelPropagation::new(ctx, graph, params, num_counts).run()
         }
     })
 }
 
-/// Refuses an order that does not name every live vertex once.
-fn require_all_vertices<G: InEdges>(graph: &G, order: &[VertexId]) -> Result<()> {
+/// Checks that the order names every live vertex once.
+fn require_all_vertices<G: Graph>(graph: &G, order: &[VertexId]) -> Result<()> {
     let mut named = Bitmap::new(graph.vertex_bound());
     let is_new_vertex = |&v: &VertexId| {
         let is_good = (v as usize) < named.len() && graph.is_live(v) && !named.get(v as usize);
@@ -123,8 +122,8 @@ fn require_all_vertices<G: InEdges>(graph: &G, order: &[VertexId]) -> Result<()>
     Err(Error::Parameter(format!("the order of labels must name each of the {} vertices once", graph.num_vertices())))
 }
 
-/// Labels under way: inside, they are the places of vertices in the order of labels.
-struct Spread<'a, G> {
+/// A running label propagation. Inside, labels are positions in the order of labels.
+struct LabelPropagation<'a, G> {
     ctx: &'a Context<'a>,
     graph: &'a G,
     params: &'a CdlpParams,
@@ -133,23 +132,23 @@ struct Spread<'a, G> {
     counts: Vec<Mutex<Counts>>,
 }
 
-/// What an iteration changed.
-struct Changes {
+/// The changes of one iteration.
+struct CdlpChanges {
     /// The number of labels that differ from those of the iteration before.
     num_changed: u64,
-    /// The vertices whose labels differ from those of two iterations ago.
+    /// The vertices with labels other than two iterations ago.
     swung: AtomicBitmap,
-    /// The entries of their lists.
+    /// The number of entries in the lists of those vertices.
     num_entries: u64,
 }
 
-impl<'a, G: InEdges> Spread<'a, G> {
+impl<'a, G: Graph> LabelPropagation<'a, G> {
     fn new(ctx: &'a Context<'a>, graph: &'a G, params: &'a CdlpParams, num_counts: usize) -> Self {
         Self {
             ctx,
             graph,
             params,
-            is_directed: graph.direction() == Direction::Directed,
+            is_directed: graph.graph_kind() == GraphKind::Directed,
             workers: (0..ctx.pool.num_threads()).map(|_| Mutex::new(Labels::new())).collect(),
             counts: (0..num_counts).map(|_| Mutex::new(Counts::new(graph.vertex_bound()))).collect(),
         }
@@ -164,7 +163,7 @@ impl<'a, G: InEdges> Spread<'a, G> {
         Ok(CdlpResult { labels, communities, iterations })
     }
 
-    /// The label that each vertex begins with.
+    /// The initial labels.
     fn own_labels(&self) -> Vec<u32> {
         let mut labels = zeroed_huge::<u32>(self.graph.vertex_bound());
         match &self.params.order {
@@ -174,8 +173,9 @@ impl<'a, G: InEdges> Spread<'a, G> {
         labels
     }
 
-    /// Vertices in place of places in the order, and the number of different ones.
+    /// Replaces positions in the order by vertices, and counts the different labels.
     fn named(&self, mut labels: Vec<u32>) -> (Vec<VertexId>, u64) {
+        // Without dead vertices, the lookups are saved.
         let has_dead = self.graph.num_vertices() < labels.len();
         let mut used = Bitmap::new(labels.len());
         for (v, label) in (0..).zip(&mut labels) {
@@ -201,15 +201,16 @@ impl<'a, G: InEdges> Spread<'a, G> {
                 self.step(&now, &mut next, active.as_ref())?
             };
             std::mem::swap(&mut now, &mut next);
+            // Labels that an iteration keeps stay for ever.
             if changes.num_changed == 0 {
                 return Ok((now, iteration));
             }
             if iteration == 1 {
-                // There was nothing two iterations ago.
+                // Two iterations ago, no labels existed.
                 continue;
             }
             if changes.num_entries == 0 {
-                // The labels of this iteration and the one before take turns from here on.
+                // No label swung: from here on, the last two arrays alternate.
                 let is_even = (num_iterations - iteration).is_multiple_of(2);
                 return Ok((if is_even { now } else { next }, num_iterations));
             }
@@ -220,19 +221,21 @@ impl<'a, G: InEdges> Spread<'a, G> {
     }
 
     /// The first iteration.
-    fn first_step(&self, now: &[u32], next: &mut [u32]) -> Result<Changes> {
+    fn first_step(&self, now: &[u32], next: &mut [u32]) -> Result<CdlpChanges> {
+        // Parallel edges count repeatedly, and ranks do not ascend with ids.
         if self.graph.is_multigraph() || self.params.order.is_some() {
             return self.step(now, next, None);
         }
         self.each_vertex(now, next, None, |_, _, v, _| {
-            // Labels are ids, and a list has each once.
+            // Labels are ids, and a list without parallel edges has each id once: the smallest neighbor wins, unless
+            // one counts in both directions.
             let label = if self.is_directed { self.first_in_both(v) } else { self.first(v) };
             (label.unwrap_or(v), 0)
         })
     }
 
-    /// One iteration of the active vertices; the others get the labels of two iterations ago, which `next` holds.
-    fn step(&self, now: &[u32], next: &mut [u32], active: Option<&AtomicBitmap>) -> Result<Changes> {
+    /// One iteration of the active vertices. The others keep the labels of two iterations ago, which `next` holds.
+    fn step(&self, now: &[u32], next: &mut [u32], active: Option<&AtomicBitmap>) -> Result<CdlpChanges> {
         self.each_vertex(now, next, active, |worker, labels, v, before| {
             labels.clear();
             let mut num_entries = 0;
@@ -243,6 +246,7 @@ impl<'a, G: InEdges> Spread<'a, G> {
             let label = match num_entries {
                 0 => now[v as usize],
                 1..=Labels::MAX => labels.most_frequent(before),
+                // These labels did not all fit into `labels`.
                 _ => self.most_frequent_of_hub(worker, v, now),
             };
             (label, num_entries as u64)
@@ -250,22 +254,23 @@ impl<'a, G: InEdges> Spread<'a, G> {
     }
 
     fn most_frequent_of_hub(&self, worker: usize, v: VertexId, now: &[u32]) -> u32 {
-        let mut counts = lock(&self.counts[worker % self.counts.len()]);
+        // Workers share few arrays, because each takes 4 bytes a vertex.
+        let mut counts = self.counts[worker % self.counts.len()].lock();
         self.each_list(v, |list| counts.add(list, now));
         let label = counts.most_frequent();
         self.each_list(v, |list| counts.forget(list, now));
         label
     }
 
-    /// Sets labels to what `label_of` gives, with the number of entries it took, for the vertex and its label of
-    /// two iterations ago.
+    /// Sets the label of each active vertex by `label_of`, which gets the vertex and its label of two iterations ago.
+    /// `label_of` returns the new label and the number of list entries.
     fn each_vertex(
         &self,
         now: &[u32],
         next: &mut [u32],
         active: Option<&AtomicBitmap>,
         label_of: impl Fn(usize, &mut Labels, VertexId, u32) -> (u32, u64) + Sync,
-    ) -> Result<Changes> {
+    ) -> Result<CdlpChanges> {
         let bound = now.len();
         let (swung, next) = (AtomicBitmap::new(bound), as_atomic_u32(next));
         let (num_changed, num_entries) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -273,7 +278,8 @@ impl<'a, G: InEdges> Spread<'a, G> {
             if self.ctx.progress.is_cancelled() {
                 return;
             }
-            let mut labels = lock(&self.workers[worker]);
+            // Never contended: each worker has its own memory.
+            let mut labels = self.workers[worker].lock();
             let mut entries = 0;
             for index in chunk.start / 64..chunk.end.div_ceil(64) {
                 let all = !0 >> (64 - (chunk.end - index * 64).min(64));
@@ -282,31 +288,35 @@ impl<'a, G: InEdges> Spread<'a, G> {
                     let v = index * 64 + bit;
                     let before = next[v].load(Ordering::Relaxed);
                     let (label, degree) = label_of(worker, &mut labels, v as VertexId, before);
+                    // A label of two iterations ago is in `next` already and needs no write.
                     if label != before {
                         next[v].store(label, Ordering::Relaxed);
                         swings |= 1 << bit;
                         entries += degree;
                     }
                 }
+                // A chunk holds whole words, so one worker owns this word.
                 swung.words()[index].store(swings, Ordering::Relaxed);
             }
             let is_changed = |(now, next): &(&u32, &AtomicU32)| **now != next.load(Ordering::Relaxed);
             let changed = now[chunk.clone()].iter().zip(&next[chunk.clone()]).filter(is_changed).count();
+            // Added once a chunk, because all workers share these counters.
             num_changed.fetch_add(changed as u64, Ordering::Relaxed);
             num_entries.fetch_add(entries, Ordering::Relaxed);
             self.ctx.progress.advance(chunk.len() as u64);
         };
         for_each_walked_chunk(self.ctx, self.graph, GRAIN, active, visit);
         self.ctx.progress.check()?;
-        Ok(Changes { num_changed: num_changed.into_inner(), swung, num_entries: num_entries.into_inner() })
+        Ok(CdlpChanges { num_changed: num_changed.into_inner(), swung, num_entries: num_entries.into_inner() })
     }
 
-    /// The vertices that have one of the set as neighbour.
+    /// The vertices with a neighbor in the set.
     fn neighbours_of(&self, set: &AtomicBitmap) -> Result<AtomicBitmap> {
         let neighbours = AtomicBitmap::new(set.len());
         for_each_walked_chunk(self.ctx, self.graph, GRAIN, Some(set), |_, chunk| {
             for index in chunk.start / 64..chunk.end.div_ceil(64) {
                 for bit in ones(set.words()[index].load(Ordering::Relaxed)) {
+                    // Neighborhood is symmetric here, so these lists lead to all vertices that may change.
                     self.each_list((index * 64 + bit) as VertexId, |list| {
                         list.iter().for_each(|&u| {
                             neighbours.set(u as usize);
@@ -319,31 +329,31 @@ impl<'a, G: InEdges> Spread<'a, G> {
         Ok(neighbours)
     }
 
-    /// Calls `body` for the lists of `v`: each entry counts.
+    /// Calls `body` with the lists of `v` whose entries count.
     #[inline(always)]
     fn each_list(&self, v: VertexId, mut body: impl FnMut(&[VertexId])) {
         let mut body = |list: &[VertexId]| {
             body(list);
             ControlFlow::Continue(())
         };
-        let _ = self.graph.for_each_out_fragment(v, &mut body);
+        let _ = self.graph.for_each_fragment(Direction::Out, v, &mut body);
         if self.is_directed {
-            let _ = self.graph.for_each_in_fragment(v, &mut body);
+            let _ = self.graph.for_each_fragment(Direction::In, v, &mut body);
         }
     }
 
-    /// The smallest neighbour.
+    /// The smallest neighbor.
     fn first(&self, v: VertexId) -> Option<VertexId> {
         let mut first: Option<VertexId> = None;
         self.each_list(v, |list| first = first.into_iter().chain(list.first().copied()).min());
         first
     }
 
-    /// The smallest neighbour in both directions; where there is none, the smallest in either.
+    /// The smallest neighbor in both directions; if none exists, the smallest in either.
     fn first_in_both(&self, v: VertexId) -> Option<VertexId> {
         let mut in_both: Option<VertexId> = None;
-        let _ = self.graph.for_each_out_fragment(v, |out_list| {
-            self.graph.for_each_in_fragment(v, |in_list| {
+        let _ = self.graph.for_each_fragment(Direction::Out, v, |out_list| {
+            self.graph.for_each_fragment(Direction::In, v, |in_list| {
                 in_both = in_both.into_iter().chain(first_common(out_list, in_list)).min();
                 ControlFlow::Continue(())
             })
@@ -352,7 +362,7 @@ impl<'a, G: InEdges> Spread<'a, G> {
     }
 }
 
-/// The first entry that two ascending lists have in common.
+/// The first common entry of two ascending lists.
 fn first_common(mut a: &[VertexId], mut b: &[VertexId]) -> Option<VertexId> {
     while let (Some(x), Some(y)) = (a.first(), b.first()) {
         match x.cmp(y) {
@@ -362,9 +372,4 @@ fn first_common(mut a: &[VertexId], mut b: &[VertexId]) -> Option<VertexId> {
         }
     }
     None
-}
-
-/// Waits for what is locked for a moment only; a panic of another worker goes on by itself.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|e| e.into_inner())
 }

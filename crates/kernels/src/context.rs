@@ -1,30 +1,30 @@
-//! What a kernel works with beside the graph.
+//! The context of a kernel: workers, progress and memory budget.
 
-use base::VertexId;
-use base::parallel::Pool;
-use base::progress::{Progress, Silent};
-use graph::{Graph, WillNeed};
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_base::progress::{Progress, Silent};
+use anden_graph::{Graph, WillNeed};
 
 use crate::{Error, Result};
 
-/// Where lists are read from, for which a kernel chooses its way.
+/// The medium of the adjacency lists. A kernel chooses its algorithm by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Medium {
-    /// From where they are: a disk where the graph is larger than memory, that is, where somebody
-    /// [listens](graph::WillNeed::is_listening).
+    /// The kernel decides. Most take their variant for a disk if a prefetcher is
+    /// [attached](anden_graph::WillNeed::is_listening), that is, if the graph is larger than memory.
     #[default]
     Auto,
-    /// From memory: any list at any time, and copies of the graph where these are faster.
+    /// Memory: kernels read lists in any order, and copy the graph where a copy is faster.
     Memory,
-    /// From a disk: all lists in the order in which they are stored, and no copies.
+    /// Disk: kernels read all lists in stored order, and make no copies.
     Disk,
 }
 
 impl Medium {
-    /// Every choice.
+    /// Every medium.
     pub const ALL: [Self; 3] = [Self::Auto, Self::Memory, Self::Disk];
 
-    /// What users call it.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -34,26 +34,26 @@ impl Medium {
     }
 }
 
-/// The workers, the watcher and the memory budget of a kernel.
+/// Workers, progress and memory budget of one kernel run.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// The workers.
+    /// The thread pool.
     pub pool: &'a Pool,
-    /// Who watches, and may cancel.
+    /// Receives progress reports, and may cancel the work.
     pub progress: &'a dyn Progress,
-    /// The most heap bytes that the kernel may use at once, its result included; `None`: no limit.
+    /// The most heap bytes that the kernel may hold at once, its result included; `None` is no limit.
     pub memory: Option<u64>,
-    /// Where the lists are read from.
+    /// The medium of the adjacency lists.
     pub medium: Medium,
 }
 
 impl<'a> Context<'a> {
-    /// Nobody watches, and memory has no limit.
+    /// A context without progress reports and without a memory limit.
     pub fn new(pool: &'a Pool) -> Self {
         Self { pool, progress: &Silent, memory: None, medium: Medium::Auto }
     }
 
-    /// Whether a kernel is to take the way that suits a disk.
+    /// Whether a kernel takes its variant for a disk.
     pub fn reads_from_disk(&self, graph: &impl WillNeed) -> bool {
         match self.medium {
             Medium::Auto => graph.is_listening(),
@@ -67,10 +67,10 @@ impl<'a> Context<'a> {
         self.memory.is_none_or(|limit| num_bytes <= limit)
     }
 
-    /// Refuses a kernel that needs more than the budget.
+    /// Checks that the budget covers `needed` bytes.
     ///
     /// # Errors
-    /// [`Error::Memory`] if `needed` bytes are too many.
+    /// [`Error::Memory`] if the budget is below `needed`.
     pub fn require_memory(&self, kernel: &'static str, needed: u64) -> Result<()> {
         match self.memory {
             Some(budget) if needed > budget => Err(Error::Memory { kernel, needed, budget }),
@@ -78,25 +78,25 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether a kernel must work with less memory than is fastest.
+    /// Whether a kernel must take its variant that saves memory: the budget is below `wanted` bytes.
     ///
     /// # Errors
-    /// [`Error::Memory`] if the budget is less than `least`, the fewest bytes that it can do with.
+    /// [`Error::Memory`] if the budget is below `least`, the bytes of the saving variant.
     pub(crate) fn must_save(&self, kernel: &'static str, wanted: u64, least: u64) -> Result<bool> {
         self.require_memory(kernel, least)?;
         Ok(!self.allows(wanted))
     }
 }
 
-/// Bytes that a kernel may hold whatever the size of the graph: tables of its workers, samples.
+/// Bytes that a kernel may hold at any size of graph: tables of its workers, samples.
 pub(crate) const FIXED_BYTES: u64 = 1 << 16;
 
-/// `bytes_a_vertex` for each vertex of the graph, and what does not depend on it.
+/// `bytes_a_vertex` for each vertex of the graph, plus [`FIXED_BYTES`].
 pub(crate) fn bytes_for(graph: &impl Graph, bytes_a_vertex: u64) -> u64 {
     bytes_a_vertex * graph.vertex_bound() as u64 + FIXED_BYTES
 }
 
-/// Refuses a vertex that is not in the graph.
+/// Checks that the graph contains a vertex.
 pub(crate) fn require_vertex(graph: &impl Graph, vertex: VertexId) -> Result<()> {
     if graph.has_vertex(vertex) { Ok(()) } else { Err(Error::NoVertex { vertex, bound: graph.vertex_bound() }) }
 }

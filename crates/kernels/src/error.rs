@@ -1,32 +1,32 @@
-//! The error of this crate.
+//! The error type of this crate.
 
-use base::VertexId;
-use base::size::{size_at_least, size_at_most};
+use anden_base::VertexId;
+use anden_base::size::{size_at_least, size_at_most};
 
 /// A result with this crate's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a kernel gives no result.
+/// Reason why a kernel or a query returns no result.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The graph met damage while it was read, or the work was cancelled.
+    /// A read met damage in the graph, or the caller cancelled the work.
     #[error(transparent)]
-    Base(#[from] base::Error),
-    /// A vertex that the parameters name is not in the graph.
+    Base(#[from] anden_base::Error),
+    /// The graph does not contain a vertex that a parameter names.
     #[error("vertex {vertex} does not exist: ids are below {bound}")]
     NoVertex {
-        /// The id.
+        /// The id of the vertex.
         vertex: VertexId,
-        /// The bound of the graph.
+        /// The vertex bound of the graph.
         bound: usize,
     },
-    /// The graph lacks what the kernel needs.
+    /// The graph lacks a capability that the kernel needs.
     #[error("{kernel} needs {needs}")]
     Unsupported {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: &'static str,
-        /// What is missing, and how to get it.
+        /// The missing capability, and how to get it.
         needs: &'static str,
     },
     /// An edge has a weight that the kernel forbids.
@@ -34,40 +34,40 @@ pub enum Error {
         "the edge from vertex {source_vertex} to vertex {target} has weight {weight}: {kernel} needs weights of 0 or more"
     )]
     Weight {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: &'static str,
-        /// The source.
+        /// The source of the edge.
         source_vertex: VertexId,
-        /// The target.
+        /// The target of the edge.
         target: VertexId,
-        /// The weight.
+        /// The weight, as text.
         weight: String,
     },
-    /// The weights of a vertex's out-edges come to more or less than the kernel can share out.
+    /// The sum of the weights of a vertex's out-edges, or its inverse, overflows the kernel's number type.
     #[error(
         "the weights from vertex {vertex} come to {sum}: {kernel} needs sums that {number} holds, and one over them"
     )]
     Strength {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: &'static str,
         /// The source of the edges.
         vertex: VertexId,
-        /// The sum.
+        /// The sum of the weights, as text.
         sum: String,
-        /// The type of numbers that the kernel works with.
+        /// The number type of the kernel's results.
         number: &'static str,
     },
-    /// A parameter is outside what is allowed.
+    /// A parameter is outside its allowed range.
     #[error("{0}")]
     Parameter(String),
     /// The memory budget is too small.
     #[error("a memory budget of {} is too small: {kernel} needs at least {}", size_at_most(*budget), size_at_least(*needed))]
     Memory {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: &'static str,
-        /// The least it can do with.
+        /// The smallest sufficient budget, in bytes.
         needed: u64,
-        /// What it may use.
+        /// The budget, in bytes.
         budget: u64,
     },
 }

@@ -1,30 +1,28 @@
 //! The k-core decomposition.
 //!
-//! **Result**: for every vertex its *coreness*: the largest k such that it belongs to a k-core, a part of
-//! the graph in which every vertex has k neighbours or more. Directions, loops and parallel edges do not
-//! count. The largest coreness is the *degeneracy* of the graph.
+//! **Result**: for every vertex its *coreness*: the largest k such that the vertex belongs to a k-core. In a k-core,
+//! every vertex has at least k neighbors. Directions, loops and parallel edges do not count. The largest coreness is
+//! the *degeneracy* of the graph.
 //!
-//! **Algorithm**: vertices are peeled off level by level. At level k all that have k neighbours left are
-//! removed, which takes a neighbour from each of their neighbours, of whom those that are down to k
-//! follow. Where a level begins is found in two steps: the vertices of a window of levels, a quarter of
-//! the level wide, are gathered at once, and a level looks through these; a vertex that comes below the
-//! end of the window joins them.
+//! **Algorithm**: vertices are peeled level by level. Level k removes all vertices with k remaining neighbors. A
+//! removal takes a neighbor from each of their neighbors, and those that are down to k follow. The vertices of a level
+//! are found in two steps. First, the vertices of a window of levels, a quarter of the level wide, are gathered at
+//! once. Then each level scans these. A vertex that falls below the end of the window joins them.
 //!
-//! The counts of neighbours left are cut into ranges of ids, one a thread, which fit in its cache. Every
-//! thread looks at the lists of all vertices that are peeled, but only at the entries in its own range;
-//! lists ascend, so these are one piece. No two threads write to the same line of memory, which costs
-//! more than all else. No decision is taken by a branch that depends on a count: half of them would be
-//! foreseen wrongly.
+//! The remaining-neighbor counts are cut into ranges of ids, one for each thread, that fit in its cache. Every thread
+//! reads the lists of all peeled vertices, but only the entries in its own range; lists ascend, so these are one slice.
+//! Two threads never write to one cache line, which would cost more than all else. No branch depends on a count, since
+//! half of such branches would be mispredicted.
 //!
-//! Lists that come from a disk are read in the order in which they are stored instead, pass after pass, while upper
-//! bounds sink (`streamed`).
+//! On a disk, lists are read in stored order instead, pass after pass, while upper bounds sink (`streamed`).
 //!
 //! **Parameters**: the ids in a range, see [`KcoreParams`].
 //!
 //! # Source
 //! - V. Batagelj, M. Zaveršnik: An O(m) algorithm for cores decomposition of networks, 2003: the peeling.
-//! - H. Kabir, K. Madduri: Parallel k-core decomposition on multicore platforms, IPDPS 2017 workshops: levels
-//!   in parallel, and vertices looked through anew for each. Ours differs in the windows, and in who counts.
+//! - H. Kabir, K. Madduri: Parallel k-core decomposition on multicore platforms, IPDPS 2017 workshops: levels in
+//!   parallel, and a new scan of the vertices for each. Ours differs in the windows, and in ranges of counts for each
+//!   thread.
 
 mod neighbours;
 mod part;
@@ -32,20 +30,19 @@ mod peel;
 mod streamed;
 mod verify;
 
-use std::sync::{Mutex, MutexGuard};
-
-use base::memory::zeroed_huge;
-use graph::InEdges;
+use anden_base::memory::zeroed_huge;
+use anden_graph::Graph;
+use parking_lot::Mutex;
 
 use crate::context::bytes_for;
 use crate::transposed::Transposed;
 use crate::{Context, Result};
 
-use neighbours::{Neighbours, Scratch};
+use neighbours::{NeighborScratch, Neighbours};
 use peel::Peel;
 pub use verify::verify;
 
-/// How the work is cut.
+/// Parameters of [`kcore`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KcoreParams {
     /// The least number of ids in the range of a thread.
@@ -53,13 +50,13 @@ pub struct KcoreParams {
 }
 
 impl Default for KcoreParams {
-    /// 2^18: counts of a megabyte. With fewer, one thread alone is faster.
+    /// 2^18 ids: counts of a megabyte. With fewer, one thread alone is faster.
     fn default() -> Self {
         Self { part_vertices: 1 << 18 }
     }
 }
 
-/// The decomposition.
+/// Result of [`kcore`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KcoreResult {
     /// The coreness, by vertex id; 0 for a dead vertex.
@@ -68,22 +65,22 @@ pub struct KcoreResult {
     pub degeneracy: u32,
 }
 
-/// The most threads that work: each has scratch space of a byte a vertex, and looks at every list.
+/// The most threads: each has scratch memory of a byte a vertex, and reads every list.
 const MAX_WORKERS: usize = 8;
 
 /// The coreness of every vertex.
 ///
-/// *Cost*: every arc twice, and every vertex as often as a quarter of its coreness at most; of lists that are read from a
-/// disk, some passes over all and then over fewer and fewer of them. *Memory*: 16
-/// bytes a vertex, and one for each of up to 8 threads where lists may have an edge twice (directed
-/// graphs, multigraphs, graphs with loops) as far as the budget allows; a directed graph without in-edges
-/// gets them: 4 bytes an arc and 8 a vertex. *Determinism*: the same at any number of threads.
+/// *Cost*: every arc twice, and each vertex in at most about a quarter of its coreness scans. On a disk, some passes
+/// over all lists, then over ever fewer. *Memory*: 16 bytes a vertex. Lists may have an edge twice in directed graphs,
+/// multigraphs and graphs with loops. These take one byte more for each vertex and up to 8 threads, as the budget
+/// allows. A directed graph without in-edges gets them: 4 bytes an arc and 8 a vertex. *Determinism*: equal at any
+/// number of threads.
 ///
 /// # Errors
 /// The budget is too small, the graph is damaged, or the work was cancelled.
-pub fn kcore<G: InEdges>(ctx: &Context<'_>, graph: &G, params: &KcoreParams) -> Result<KcoreResult> {
+pub fn kcore<G: Graph>(ctx: &Context<'_>, graph: &G, params: &KcoreParams) -> Result<KcoreResult> {
     let num_bytes = |workers: usize| {
-        let scratch = workers as u64 * Scratch::num_bytes(graph);
+        let scratch = workers as u64 * NeighborScratch::num_bytes(graph);
         bytes_for(graph, 4 + peel::BYTES_A_VERTEX) + scratch + Transposed::num_bytes(graph)
     };
     ctx.require_memory("kcore", num_bytes(1))?;
@@ -98,17 +95,12 @@ pub fn kcore<G: InEdges>(ctx: &Context<'_>, graph: &G, params: &KcoreParams) -> 
     })
 }
 
-fn decompose<G: InEdges>(
-    ctx: &Context<'_>,
-    graph: &G,
-    params: &KcoreParams,
-    num_workers: usize,
-) -> Result<KcoreResult> {
+fn decompose<G: Graph>(ctx: &Context<'_>, graph: &G, params: &KcoreParams, num_workers: usize) -> Result<KcoreResult> {
     let bound = graph.vertex_bound();
     let neighbours = Neighbours::new(graph);
-    let scratch: Vec<_> = (0..num_workers).map(|_| Mutex::new(Scratch::new(graph))).collect();
+    let scratch: Vec<_> = (0..num_workers).map(|_| Mutex::new(NeighborScratch::new(graph))).collect();
     let mut cores = zeroed_huge::<u32>(bound);
-    ctx.progress.stage("k-core: count neighbours", None);
+    ctx.progress.stage("k-core: count neighbors", None);
     neighbours.count(ctx, &scratch, &mut cores)?;
     let degeneracy = if ctx.reads_from_disk(graph) {
         ctx.progress.stage("k-core: sink", None);
@@ -120,9 +112,4 @@ fn decompose<G: InEdges>(
     };
     graph.check()?;
     Ok(KcoreResult { cores, degeneracy })
-}
-
-/// Waits for what is locked for a moment only; a panic of another worker goes on by itself.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|e| e.into_inner())
 }

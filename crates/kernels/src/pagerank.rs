@@ -1,37 +1,36 @@
-//! PageRank: how often a walker who follows random edges, and now and then jumps, is at a vertex.
+//! PageRank: the probability that a random walker with occasional jumps is at a vertex.
 //!
 //! # Result
-//! With damping `d`, `n` live vertices and `D` the scores of the vertices without out-edges (the
-//! *dangling* ones), summed, round `i` gives every live vertex
+//! Round `i` gives every live vertex `v` the score below. `d` is the damping, `n` the number of live vertices, and `D`
+//! the sum of the scores of *dangling* vertices, which have no out-edges.
 //!
 //! ```text
 //! score[i + 1](v) = (1 - d) / n + d * (D[i] / n + sum over edges (u, v) of score[i](u) / out_degree(u))
 //! ```
 //!
-//! from `score[0] = 1 / n`. By weight, an edge carries the part of its source's score that its weight is
-//! of the weights of all edges from there, in place of `1 / out_degree(u)`; a vertex all of whose edges
-//! weigh nothing is dangling. Parallel edges count as often as they are there; an undirected edge
-//! leads both ways. Dead vertices have score 0 and are left out of `n`. With sources, the `(1 - d)`
-//! and the dangling mass go to the sources in equal shares and to nobody else. After `i` rounds the
-//! scores are within `d^i` of the limit, in the sum of absolute differences.
+//! It starts from `score[0] = 1 / n`. By weight, an edge's share of the sum of its source's out-weights takes the place
+//! of `1 / out_degree(u)`. A vertex whose out-weights sum to 0 is dangling. Parallel edges count separately; an
+//! undirected edge leads both ways. Dead vertices have score 0 and do not count in `n`. With sources, `(1 - d)` and the
+//! dangling mass go to the sources only, in equal shares. Each round shrinks the distance to the limit, in the sum of
+//! absolute differences, by the factor `d` or more.
 //!
 //! # Algorithm
-//! One gather of `score / out_degree` an edge reads memory at random, which is where the time goes
-//! in graphs larger than the caches. The *binned* variant cuts the vertices into partitions whose
-//! scores fit in the second-level cache. A round first copies, partition by partition, each score to
-//! one slot for each partition that its vertex has edges to (all reads in cache, all writes in
-//! sequence), then adds, partition by partition, the slots up at the targets (all writes in cache,
-//! all reads in sequence). It needs out-lists only. The *pull* variant adds up the in-lists with the
-//! scores prefetched some edges ahead; the *push* variant gives each worker a range of targets to
-//! add up and lets it scan all out-lists for them. No variant uses atomics, and each adds the scores
-//! up at a vertex in the order of the sources, so a result has the same bits at any number of
-//! threads. By weight there are pull and push only.
+//! A gather of `score / out_degree` for each edge reads memory at random, which takes most of the time on graphs larger
+//! than the caches. The *binned* variant cuts the vertices into partitions whose scores fit in the second-level cache.
+//! A round has two steps:
+//! 1. For each source partition, copy each score to one slot for each partition that its vertex has edges to. All reads
+//!    hit the cache, all writes are sequential.
+//! 2. For each target partition, add the slots at the targets. All writes hit the cache, all reads are sequential.
+//!
+//! The binned variant needs out-lists only. The *pull* variant sums the in-lists and prefetches the scores some edges
+//! ahead. The *push* variant gives each worker a range of targets, and each worker scans all out-lists for them. No
+//! variant uses atomics. Each adds the scores at a vertex in the order of the sources, so results are equal, bit for
+//! bit, at any number of threads. By weight, only pull and push exist.
 //!
 //! # Parameters
-//! Damping .85 and the start are those of the first paper and of LDBC Graphalytics, which also gives
-//! the treatment of dangling vertices. Without iterations and tolerance, rounds go on until the
-//! scores change by less than 1e-6 in sum, as in NetworkX (which compares to 1e-6 a vertex), at most
-//! 100.
+//! Damping .85 and the start are those of the first paper and of LDBC Graphalytics, which also defines the treatment of
+//! dangling vertices. Without iterations and tolerance, rounds end when the scores change by less than 1e-6 in sum, or
+//! after 100. NetworkX compares to 1e-6 a vertex.
 //!
 //! # References
 //! - L. Page, S. Brin, R. Motwani, T. Winograd: The PageRank Citation Ranking, Stanford 1999.
@@ -50,51 +49,51 @@ mod weighted;
 
 use std::time::Instant;
 
-use base::VertexId;
-use graph::InEdges;
+use anden_base::VertexId;
+use anden_graph::{Direction, Graph};
 
 use crate::{Context, Error, Medium, Result};
 use bins::Bins;
-use score::{Block, Round, Score, State};
+use score::{PageRankBlockSums, PageRankState, Round, Score};
 
 pub use bins::MAX_PARTITION_BITS;
 pub use verify::{verify, verify_weighted};
 pub use weighted::weighted_pagerank;
 
-/// The bound on rounds where only a tolerance ends them.
+/// The most rounds, if only a tolerance ends them.
 pub const DEFAULT_MAX_ITERATIONS: u32 = 100;
 
-/// The tolerance where neither it nor the number of iterations is given.
+/// The tolerance, if neither a tolerance nor a number of iterations is given.
 pub const DEFAULT_TOLERANCE: f64 = 1e-6;
 
-/// What becomes of the scores of vertices without out-edges.
+/// The treatment of the scores of dangling vertices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
-    /// They are spread over all live vertices, or over the sources: scores add up to 1.
+    /// Spread over all live vertices, or over the sources: scores sum to 1.
     #[default]
     Standard,
-    /// They are dropped, as the GAP benchmark does: scores add up to less than 1.
+    /// Dropped, as in the GAP benchmark: scores sum to less than 1.
     Gap,
 }
 
-/// How the scores are carried along the edges.
+/// The way in which scores travel along the edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// Binned where the scores exceed a cache and the budget allows; else pull where there are
-    /// in-edges, else push. For a [medium](crate::Medium) that is chosen, the first where the budget allows, or the
-    /// others.
+    /// Binned if the scores exceed a cache and the budget allows. Otherwise pull, or push without in-edges. An explicit
+    /// [medium](crate::Medium) decides instead of the cache: memory takes bins if the budget allows, disk takes pull or
+    /// push.
     #[default]
     Auto,
-    /// Through bins: 2 bytes an arc, and 6 or 10 for each pair of a source and a partition.
+    /// By bins: 2 bytes an arc, and 6 or 10 for each pair of a source and a partition.
     Binned,
-    /// Along in-edges, prefetching.
+    /// Along in-edges, with prefetching.
     Pull,
-    /// Along out-edges, each worker scanning all of them: needs neither in-edges nor memory.
+    /// Along out-edges; each worker scans all of them. Needs no in-edges and little memory.
     Push,
 }
 
 impl Variant {
-    /// The name that users type.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -105,32 +104,32 @@ impl Variant {
     }
 }
 
-/// The numbers that scores are kept and added up in.
+/// The number type of scores and sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
     /// 64 bits.
     #[default]
     F64,
-    /// 32 bits, as the GAP benchmark: half the traffic.
+    /// 32 bits, as in the GAP benchmark; moves half the bytes.
     F32,
 }
 
-/// What PageRank is to do.
+/// Parameters of [`pagerank`](pagerank()) and [`weighted_pagerank`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageRankParams {
-    /// The chance to follow an edge, from 0 to 1.
+    /// The probability of following an edge, from 0 to 1.
     pub damping: f64,
-    /// The most rounds; without a tolerance, exactly so many.
+    /// The most rounds; without a tolerance, the exact number.
     pub iterations: Option<u32>,
-    /// Rounds end once the absolute changes of a round add up to less than this.
+    /// Rounds end once the absolute changes of a round sum to less than this.
     pub tolerance: Option<f64>,
-    /// What becomes of dangling mass.
+    /// The treatment of dangling mass.
     pub algorithm: Algorithm,
-    /// How scores are carried.
+    /// The way in which scores travel.
     pub variant: Variant,
-    /// What scores are kept in.
+    /// The number type of scores.
     pub precision: Precision,
-    /// Personalised: jumps lead to these vertices only; repetitions count once. Empty: to all.
+    /// Personalized: jumps lead to these vertices only. Repetitions count once. Empty: jumps lead to all.
     pub sources: Vec<VertexId>,
     /// Partitions of the bins have two to this power vertices, at most [`MAX_PARTITION_BITS`].
     pub partition_bits: u32,
@@ -152,7 +151,7 @@ impl Default for PageRankParams {
 }
 
 impl PageRankParams {
-    /// The most rounds, and the tolerance that ends them earlier.
+    /// The most rounds, and the tolerance that may end them earlier.
     fn limits(&self) -> (u32, Option<f64>) {
         match (self.iterations, self.tolerance) {
             (Some(iterations), tolerance) => (iterations, tolerance),
@@ -162,14 +161,14 @@ impl PageRankParams {
     }
 }
 
-/// What PageRank found.
+/// Result of [`pagerank`](pagerank()) and [`weighted_pagerank`].
 #[derive(Clone, Debug)]
 pub struct PageRankResult {
-    /// The score of each vertex; 0 where there is no vertex.
+    /// The score of each vertex, by vertex id; 0 for dead vertices.
     pub scores: Vec<f64>,
-    /// The rounds made.
+    /// The number of rounds.
     pub iterations: u32,
-    /// The absolute changes of the last round, summed; 0 without rounds.
+    /// The sum of the absolute changes of the last round; 0 without rounds.
     pub delta: f64,
     /// The sum of the scores.
     pub sum: f64,
@@ -177,19 +176,20 @@ pub struct PageRankResult {
     pub variant: Variant,
     /// The time before the first round, in seconds.
     pub preparation_seconds: f64,
-    /// The memory of the bins; 0 without bins.
+    /// The bytes of the bins; 0 without bins.
     pub bins_bytes: u64,
 }
 
 /// Ranks the vertices of `graph`.
 ///
-/// Work: a round reads every arc once, and the binned variant twice more to prepare. Memory: at most
-/// 24 bytes a vertex, 8 more for push, and .8 MB; bins on top, see [`Variant::Binned`]. Deterministic.
+/// *Cost*: a round reads every arc once; the binned variant first reads all arcs once to build the bins. *Memory*: at
+/// most 24 bytes a vertex, 8 more for push, and .8 MB; bins on top, see [`Variant::Binned`]. *Determinism*: equal at
+/// any number of threads.
 ///
 /// # Errors
-/// A parameter is out of range, a source does not exist, the budget is too small, pull is asked of a
-/// graph without in-edges, the graph is damaged, or the work was cancelled.
-pub fn pagerank(ctx: &Context<'_>, graph: &impl InEdges, params: &PageRankParams) -> Result<PageRankResult> {
+/// A parameter is out of range, a source does not exist, or a pull lacks in-edges. The budget is too small, the graph
+/// is damaged, or the work was cancelled.
+pub fn pagerank(ctx: &Context<'_>, graph: &impl Graph, params: &PageRankParams) -> Result<PageRankResult> {
     let sources = checked_sources(graph, params)?;
     match params.precision {
         Precision::F64 => run::<f64>(ctx, graph, params, sources),
@@ -197,8 +197,8 @@ pub fn pagerank(ctx: &Context<'_>, graph: &impl InEdges, params: &PageRankParams
     }
 }
 
-/// Checks the parameters; gives the sources ascending, each once.
-fn checked_sources(graph: &impl InEdges, params: &PageRankParams) -> Result<Vec<VertexId>> {
+/// Checks the parameters. Returns the sources, ascending and distinct.
+fn checked_sources(graph: &impl Graph, params: &PageRankParams) -> Result<Vec<VertexId>> {
     if !(0.0..=1.0).contains(&params.damping) {
         return Err(Error::Parameter(format!("the damping of pagerank must be from 0 to 1, not {}", params.damping)));
     }
@@ -216,19 +216,20 @@ fn checked_sources(graph: &impl InEdges, params: &PageRankParams) -> Result<Vec<
         return Err(Error::NoVertex { vertex, bound });
     }
     let mut sources = params.sources.clone();
+    // `parts` cuts ascending sources into ranges.
     sources.sort_unstable();
     sources.dedup();
     Ok(sources)
 }
 
-/// The way that a graph, the budget and the parameters lead to, ready for its first round.
-enum Way<T> {
+/// A variant, prepared for its first round.
+enum PreparedVariant<T> {
     Binned(Bins<T>),
     Pull,
     Push(Vec<T>),
 }
 
-impl<T: Score> Way<T> {
+impl<T: Score> PreparedVariant<T> {
     fn variant(&self) -> Variant {
         match self {
             Self::Binned(_) => Variant::Binned,
@@ -240,44 +241,46 @@ impl<T: Score> Way<T> {
 
 fn run<T: Score>(
     ctx: &Context<'_>,
-    graph: &impl InEdges,
+    graph: &impl Graph,
     params: &PageRankParams,
     sources: Vec<VertexId>,
 ) -> Result<PageRankResult> {
     let started = Instant::now();
     ctx.progress.stage("pagerank: prepare", None);
     let bound = graph.vertex_bound();
-    let num_bytes = State::<T>::num_bytes(bound);
+    let num_bytes = PageRankState::<T>::num_bytes(bound);
     let may_push = match params.variant {
-        Variant::Auto => !graph.has_in_edges(),
+        Variant::Auto => !graph.has_lists(Direction::In),
         variant => variant == Variant::Push,
     };
     let sums_bytes = if may_push { bound * size_of::<T>() } else { 0 };
     ctx.require_memory("pagerank", num_bytes + sums_bytes as u64)?;
-    let mut state = State::<T>::new(ctx, graph, sources, |vertex| graph.out_degree(vertex) as f64);
+    let mut state = PageRankState::<T>::new(ctx, graph, sources, |vertex| graph.degree(Direction::Out, vertex) as f64);
     let mut way = choose::<T>(ctx, graph, params, num_bytes)?;
-    let (variant, bins_bytes) = (way.variant(), if let Way::Binned(bins) = &way { bins.num_bytes() } else { 0 });
+    let (variant, bins_bytes) =
+        (way.variant(), if let PreparedVariant::Binned(bins) = &way { bins.num_bytes() } else { 0 });
+    // Damaged lists look empty. Without any round, no later check follows.
     graph.check()?;
     let preparation_seconds = started.elapsed().as_secs_f64();
 
     let (iterations, delta) = iterate(ctx, graph, params, &mut state, |state, round| match &mut way {
-        Way::Binned(bins) => bins.round(ctx, state, round),
-        Way::Pull => direct::pull_round(ctx, graph, state, round),
-        Way::Push(sums) => direct::push_round(ctx, graph, sums, state, round),
+        PreparedVariant::Binned(bins) => bins.round(ctx, state, round),
+        PreparedVariant::Pull => direct::pull_round(ctx, graph, state, round),
+        PreparedVariant::Push(sums) => direct::push_round(ctx, graph, sums, state, round),
     })?;
+    // Freed before the scores are widened, which takes this part of the budget.
     drop(way);
     let (scores, sum) = state.into_scores(ctx);
     Ok(PageRankResult { scores, iterations, delta, sum, variant, preparation_seconds, bins_bytes })
 }
 
-/// Makes rounds until there are enough or the scores change little; gives their number and the change of
-/// the last.
+/// Runs rounds until the limit or the tolerance ends them. Returns their number and the change of the last.
 fn iterate<T: Score>(
     ctx: &Context<'_>,
-    graph: &impl InEdges,
+    graph: &impl Graph,
     params: &PageRankParams,
-    state: &mut State<T>,
-    mut make_round: impl FnMut(&mut State<T>, &Round<T>) -> Vec<Block>,
+    state: &mut PageRankState<T>,
+    mut make_round: impl FnMut(&mut PageRankState<T>, &Round<T>) -> Vec<PageRankBlockSums>,
 ) -> Result<(u32, f64)> {
     let (max_iterations, tolerance) = params.limits();
     ctx.progress.stage("pagerank", params.iterations.map(u64::from));
@@ -285,6 +288,8 @@ fn iterate<T: Score>(
     while iterations < max_iterations {
         let round = state.next_round(params);
         let blocks = make_round(state, &round);
+        // A cancelled round leaves sums incomplete, and a damaged page looks empty, so both are checked before its
+        // result is used.
         ctx.progress.check()?;
         graph.check()?;
         delta = state.finish_round(&blocks);
@@ -297,36 +302,40 @@ fn iterate<T: Score>(
     Ok((iterations, delta))
 }
 
-/// Below so many bytes of scores, a gather stays in the cache and bins do not pay.
+/// Below this many bytes of scores, a gather stays in the cache, and bins do not pay off.
 const CACHED_BYTES: usize = 1 << 20;
 
 fn choose<T: Score>(
     ctx: &Context<'_>,
-    graph: &impl InEdges,
+    graph: &impl Graph,
     params: &PageRankParams,
     state_bytes: u64,
-) -> Result<Way<T>> {
-    let push = || Way::Push(T::zeros(graph.vertex_bound()));
+) -> Result<PreparedVariant<T>> {
+    let push = || PreparedVariant::Push(T::zeros(graph.vertex_bound()));
     let variant = match (params.variant, ctx.medium) {
-        (Variant::Auto, Medium::Disk) if graph.has_in_edges() => Variant::Pull,
+        // Bins would be a copy of a graph that is larger than memory.
+        (Variant::Auto, Medium::Disk) if graph.has_lists(Direction::In) => Variant::Pull,
         (Variant::Auto, Medium::Disk) => Variant::Push,
         (variant, _) => variant,
     };
     match variant {
-        Variant::Pull if !graph.has_in_edges() => {
+        Variant::Pull if !graph.has_lists(Direction::In) => {
             Err(Error::Unsupported { kernel: "pagerank by pull", needs: "in-edges: load the graph with them" })
         }
-        Variant::Pull => Ok(Way::Pull),
+        Variant::Pull => Ok(PreparedVariant::Pull),
         Variant::Push => Ok(push()),
-        Variant::Binned => Ok(Way::Binned(Bins::build(ctx, graph, params.partition_bits, state_bytes)?)),
+        Variant::Binned => Ok(PreparedVariant::Binned(Bins::build(ctx, graph, params.partition_bits, state_bytes)?)),
         Variant::Auto => {
             let wanted = ctx.medium == Medium::Memory || graph.vertex_bound() * size_of::<T>() > CACHED_BYTES;
+            // The least size of the bins, 2 bytes an arc, tells early that the budget cannot hold them.
             let hopeful = wanted && ctx.allows(state_bytes + 2 * graph.num_arcs());
+            // Bins beyond the budget are no error here: pull or push take over.
             if hopeful && let Ok(bins) = Bins::build(ctx, graph, params.partition_bits, state_bytes) {
-                return Ok(Way::Binned(bins));
+                return Ok(PreparedVariant::Binned(bins));
             }
+            // The build also fails if it is cancelled.
             ctx.progress.check()?;
-            Ok(if graph.has_in_edges() { Way::Pull } else { push() })
+            Ok(if graph.has_lists(Direction::In) { PreparedVariant::Pull } else { push() })
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Questions about single vertices, answered without a look at the rest of the graph.
+//! Queries about single vertices. They read only the lists that they need.
 //!
-//! Memory and time are proportional to what is touched: what has been visited is kept in hash tables,
-//! and only a search that has come to a good part of the graph moves to a bitmap. A thread keeps them for its
-//! next question. Answers are the same in every run.
+//! Memory and time are proportional to the visited part of the graph. A search keeps its visited vertices in a hash
+//! table. Only a search that visits a large part of the graph moves to a bitmap. A thread keeps both for its next
+//! query. Answers are equal in every run.
 
 mod heap;
 mod path;
@@ -14,40 +14,40 @@ mod weighted_path;
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use base::VertexId;
-use graph::{Direction, Graph, InEdges, Parts, Side};
+use anden_base::VertexId;
+use anden_graph::{Direction, Graph, GraphKind, Parts};
 
 use crate::context::require_vertex;
 use crate::edge_map::{announce, announce_first};
 use crate::walk::announce_ahead;
 use crate::{Context, Error, Result};
 
-pub use path::{Path, path};
-pub use shortest_paths::{ShortestPaths, shortest_paths};
-use table::{Scratch, with_scratch};
+pub use path::{VertexPath, path};
+pub use shortest_paths::{ShortestVertexPaths, shortest_paths};
+use table::{QueryScratch, with_scratch};
 use visited::Visited;
 pub use weighted_path::{WeightedPath, weighted_path};
 
-/// Which neighbours of a vertex.
+/// A choice of neighbors of a vertex.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Neighbors {
-    /// The targets of its edges.
+    /// Targets of out-edges.
     #[default]
     Out,
-    /// The sources of edges to it.
+    /// Sources of in-edges.
     In,
-    /// Either.
+    /// Both, each neighbor once.
     Both,
 }
 
-/// Whether there is an edge from `source` to `target`. Cost: a binary search in each fragment.
+/// Whether an edge from `source` to `target` exists. Cost: a binary search in each fragment.
 ///
 /// # Errors
-/// One of them does not exist, or the graph is damaged.
+/// A vertex does not exist, or the graph is damaged.
 pub fn has_edge<G: Graph>(graph: &G, source: VertexId, target: VertexId) -> Result<bool> {
     require_vertex(graph, source)?;
     require_vertex(graph, target)?;
-    let search = graph.for_each_out_fragment(source, |list| match list.binary_search(&target) {
+    let search = graph.for_each_fragment(Direction::Out, source, |list| match list.binary_search(&target) {
         Ok(_) => ControlFlow::Break(()),
         Err(_) => ControlFlow::Continue(()),
     });
@@ -55,25 +55,26 @@ pub fn has_edge<G: Graph>(graph: &G, source: VertexId, target: VertexId) -> Resu
     Ok(search.is_break())
 }
 
-/// The neighbours of a vertex, ascending, each once; the vertex itself is one if it has a loop.
+/// The neighbors of a vertex, ascending and distinct. A loop makes the vertex its own neighbor.
 ///
 /// # Errors
-/// It does not exist; in-neighbours are asked for and the graph has no in-edges; the graph is damaged.
-pub fn neighbors<G: InEdges>(graph: &G, vertex: VertexId, which: Neighbors) -> Result<Vec<VertexId>> {
+/// The vertex does not exist; `which` needs in-edges and the graph has none; the graph is damaged.
+pub fn neighbors<G: Graph>(graph: &G, vertex: VertexId, which: Neighbors) -> Result<Vec<VertexId>> {
     require_vertex(graph, vertex)?;
-    if which != Neighbors::Out && !graph.has_in_edges() {
-        return Err(Error::Unsupported { kernel: "neighbours by in-edges", needs: "a graph loaded with in-edges" });
+    if which != Neighbors::Out && !graph.has_lists(Direction::In) {
+        return Err(Error::Unsupported { kernel: "neighbors by in-edges", needs: "a graph loaded with in-edges" });
     }
     let mut all = Vec::new();
     let mut collect = |list: &[VertexId]| {
         all.extend_from_slice(list);
         ControlFlow::Continue(())
     };
-    if which != Neighbors::In || graph.direction() == Direction::Undirected {
-        let _ = graph.for_each_out_fragment(vertex, &mut collect);
+    // An undirected graph keeps each neighbor in the out-list, so the out-list answers for every direction.
+    if which != Neighbors::In || graph.graph_kind() == GraphKind::Undirected {
+        let _ = graph.for_each_fragment(Direction::Out, vertex, &mut collect);
     }
-    if which != Neighbors::Out && graph.direction() == Direction::Directed {
-        let _ = graph.for_each_in_fragment(vertex, &mut collect);
+    if which != Neighbors::Out && graph.graph_kind() == GraphKind::Directed {
+        let _ = graph.for_each_fragment(Direction::In, vertex, &mut collect);
     }
     graph.check()?;
     all.sort_unstable();
@@ -81,46 +82,45 @@ pub fn neighbors<G: InEdges>(graph: &G, vertex: VertexId, which: Neighbors) -> R
     Ok(all)
 }
 
-/// Friends of friends: the vertices that a walk of two out-edges leads to and no edge does, ascending,
-/// without `vertex` itself.
+/// Friends of friends: the vertices at a distance of exactly two out-edges from `vertex`, ascending.
 ///
-/// *Cost*: the out-lists of the neighbours. *Memory*: as for [`khop`] of two.
+/// *Cost*: the out-lists of the neighbors. *Memory*: as [`khop`] with two hops.
 ///
 /// # Errors
-/// The vertex does not exist, the graph is damaged, or the work was cancelled.
+/// The vertex does not exist, the graph is damaged, the memory budget is too small, or the work was cancelled.
 pub fn friends_of_friends<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: VertexId) -> Result<Vec<VertexId>> {
-    nearby(ctx, graph, vertex, 2, Wanted::LastLevel)
+    nearby(ctx, graph, vertex, 2, KhopLevels::LastLevel)
 }
 
-/// The vertices that a walk of 1 to `num_hops` out-edges leads to, ascending, without `vertex` itself.
+/// The vertices that a walk of 1 to `num_hops` out-edges reaches, ascending, without `vertex` itself.
 ///
-/// *Cost*: the out-lists of the vertices within `num_hops - 1` hops. *Memory*: some bytes for each
-/// vertex found, at most 5 bytes for each of the graph; up to 1 MB of it is kept by the thread for its next search.
+/// *Cost*: the out-lists of the vertices within `num_hops - 1` hops. *Memory*: at most 16 bytes for each vertex found,
+/// and 0.7 bytes for each vertex of the graph. The thread keeps up to 1 MB for its next search.
 ///
 /// # Errors
-/// The vertex does not exist, the graph is damaged, the budget of memory is too small, or the work was cancelled.
+/// The vertex does not exist, the graph is damaged, the memory budget is too small, or the work was cancelled.
 pub fn khop<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: VertexId, num_hops: u32) -> Result<Vec<VertexId>> {
-    nearby(ctx, graph, vertex, num_hops, Wanted::AllLevels)
+    nearby(ctx, graph, vertex, num_hops, KhopLevels::AllLevels)
 }
 
-/// Which of the vertices that a search finds are the answer.
+/// The vertices that form the answer of a search.
 #[derive(Clone, Copy, PartialEq)]
-enum Wanted {
+enum KhopLevels {
     AllLevels,
     LastLevel,
 }
 
 thread_local!(static NEARBY: Cell<Option<Box<NearbyScratch>>> = const { Cell::new(None) });
 
-/// What searches leave for those that follow.
+/// Memory of a search that a thread keeps for its next one.
 #[derive(Default)]
 struct NearbyScratch {
     visited: Visited,
-    /// The vertices found, level by level.
+    /// The found vertices, level by level.
     found: Vec<VertexId>,
 }
 
-impl Scratch for NearbyScratch {
+impl QueryScratch for NearbyScratch {
     fn num_bytes(&self) -> usize {
         self.visited.num_bytes() + self.found.capacity() * size_of::<VertexId>()
     }
@@ -131,21 +131,22 @@ fn nearby<G: Graph>(
     graph: &G,
     vertex: VertexId,
     num_hops: u32,
-    wanted: Wanted,
+    wanted: KhopLevels,
 ) -> Result<Vec<VertexId>> {
     require_vertex(graph, vertex)?;
     with_scratch(&NEARBY, |scratch: &mut NearbyScratch| {
         let bound = graph.vertex_bound();
-        // One vertex and its list, at least.
+        // The smallest possible search: one vertex and its list.
         ctx.require_memory("khop", (FOUND_BYTES + Visited::most_bytes(bound, 1)) as u64)?;
         let NearbyScratch { visited, found } = scratch;
         visited.begin(bound);
         found.clear();
         let searched = search_nearby(ctx, graph, vertex, num_hops, (visited, found));
         let answer = searched.and_then(|last_level| {
-            let first = if wanted == Wanted::LastLevel { last_level.max(1) } else { 1 };
+            // The first entry of `found` is the start, which is no answer.
+            let first = if wanted == KhopLevels::LastLevel { last_level.max(1) } else { 1 };
             found[..first].iter().for_each(|&near| visited.remove(near));
-            // Of those that are found, the answer is counted already.
+            // `sorted` counts the vertices again, and `found_bytes` covers those in `found` already.
             let room = |num_vertices: usize| {
                 let marked_bytes = num_vertices.saturating_sub(found.len()) * size_of::<VertexId>();
                 let found_bytes = found.len() * FOUND_BYTES + Visited::most_bytes(bound, found.len());
@@ -153,14 +154,15 @@ fn nearby<G: Graph>(
             };
             visited.sorted(&found[first..], room)
         });
+        // Also after an error: the thread keeps the set for its next query.
         visited.end(found);
         graph.check()?;
         answer
     })
 }
 
-/// Finds the vertices near to one, which is the first of them; gives where those of the last level begin, some of
-/// which may be marked only.
+/// Finds the vertices within `num_hops` of `vertex`, which becomes the first entry of `found`. Returns where the last
+/// level begins; some vertices of that level may be marked only.
 fn search_nearby<G: Graph>(
     ctx: &Context<'_>,
     graph: &G,
@@ -177,22 +179,26 @@ fn search_nearby<G: Graph>(
         if level == end {
             break;
         }
+        // Unread announcements of the last level are stale.
         graph.forget_needs();
+        // The first lists of a level have no predecessor that could announce them.
         announce_first(graph, Parts::Targets, &found[level..end]);
         let mut num_entries = 0;
         for place in level..end {
-            announce_ahead(graph, Side::Out, &found[level..end], place - level);
+            announce_ahead(graph, Direction::Out, &found[level..end], place - level);
             if place % POLL == 0 {
                 ctx.progress.check()?;
             }
+            // Without a budget, no degree is looked up.
             if ctx.memory.is_some() {
-                let most = (found.len() + graph.out_degree(found[place])).min(bound);
+                let most = (found.len() + graph.degree(Direction::Out, found[place])).min(bound);
                 ctx.require_memory("khop", (most * FOUND_BYTES + Visited::most_bytes(bound, most)) as u64)?;
             }
             announce(graph, Parts::Targets, &found[level..end], place - level);
-            let _ = graph.for_each_out_fragment(found[place], |list| {
+            let _ = graph.for_each_fragment(Direction::Out, found[place], |list| {
                 num_entries += list.len();
-                // Nothing leads on from the last level, so where it is large the rest of it is not listed.
+                // No list of the last level is read. If that level is large, marking its vertices costs less than
+                // listing them.
                 match hop == num_hops && visited.is_worth_marking(num_entries) {
                     true => visited.mark_all(list),
                     false => visited.insert_all(list, found),
@@ -205,18 +211,18 @@ fn search_nearby<G: Graph>(
     Ok(level)
 }
 
-/// Vertices between two looks at whether the work is cancelled.
+/// A search polls for cancellation once per this many vertices.
 const POLL: usize = 256;
 
-/// Bytes for a vertex that is found: in a list that doubles while it is copied, beside an older list.
+/// Bytes for a found vertex: a doubling list, during its copy, holds the old and the new array.
 const FOUND_BYTES: usize = 16;
 
-/// Room for an entry of a hash table at its worst: half empty, and doubling while the smaller one is still there.
+/// The most bytes of an entry in a hash table that doubles: half full, with the smaller table still alive.
 const fn table_bytes(entry: usize) -> usize {
     (entry + 1) * 7 / 2
 }
 
-/// Refuses to go on where a search of so many vertices at most, `bytes_each` for each, needs more than the budget.
+/// Checks that the budget covers a search of at most `num_vertices` vertices with `bytes_each` bytes each.
 fn require_room(
     ctx: &Context<'_>,
     graph: &impl Graph,
@@ -224,7 +230,7 @@ fn require_room(
     num_vertices: usize,
     bytes_each: usize,
 ) -> Result<()> {
-    // From both ends, a vertex may be seen twice.
+    // Two searches may both visit a vertex.
     let most = num_vertices.min(2 * graph.vertex_bound());
     ctx.require_memory(query, (most * bytes_each) as u64)
 }

@@ -1,26 +1,24 @@
 //! Strongly connected components.
 //!
-//! **Result**: for every vertex the smallest id of its component: of the vertices that paths lead to from
-//! it, and back from there.
+//! **Result**: for every vertex the smallest id of its component. Two vertices share a component if paths lead from
+//! each to the other.
 //!
-//! **Algorithm**: most graphs have one giant component. A vertex that very likely lies in it, the *pivot*,
-//! is searched from in both directions at once, by a thread each. The search that is done first has found
-//! a set that paths do not leave in its direction, so that no component stretches across its border; its
-//! thread goes on with the vertices outside. The other search goes on inside the set only, and what both
-//! have found is the component of the pivot; its thread goes on with what is left of the set. Both find
-//! the components of their part by Tarjan's depth-first search, in Pearce's form.
+//! **Algorithm**: most graphs have one giant component. Two threads search from the *pivot*, a vertex that very likely
+//! lies in it, one in each direction. The search that ends first has a set that no path leaves in its direction, so no
+//! component crosses the border of the set. Its thread goes on with the vertices outside. The other search continues
+//! only inside the set. The vertices that both searches found are the pivot's component. Its thread goes on with the
+//! rest of the set. Both threads find the components of their part by Tarjan's depth-first search, in Pearce's form.
 //!
-//! The searches need no levels. While many vertices join, all that are outside are asked in turn: whoever
-//! has a neighbour in the set joins, seen at once by those that come later, and a list is left at its
-//! first hit.
+//! The searches need no levels. While many vertices join, a sweep tests all vertices outside in order. Each vertex with
+//! a neighbor in the set joins, later vertices see that at once, and reading a list ends at its first hit.
 //!
-//! Two threads, and not more: the searches are bound by what they know of the set, a bitmap that fits in a
-//! cache as long as one thread alone writes it. Sharing it cost more than the second thread gained.
+//! Only two threads work: the bitmap of the set limits a search, and it stays in a cache only if one thread alone
+//! writes it. Sharing the bitmap cost more than the second thread gained.
 //!
-//! Of an undirected graph they are the weakly connected components. Without in-edges, the depth-first
-//! search goes over the whole graph.
+//! On an undirected graph, the result is the weakly connected components. Without in-edges, the depth-first search
+//! covers the whole graph.
 //!
-//! **Parameters**: the pivot is the vertex with the largest product of arcs in and arcs out.
+//! **Parameters**: the pivot is the vertex with the largest product of in-degree and out-degree.
 //!
 //! # Source
 //! - L. Fleischer, B. Hendrickson, A. Pınar: On identifying strongly connected components in parallel,
@@ -36,54 +34,53 @@ mod tarjan;
 mod verify;
 
 use std::ops::{ControlFlow, Range};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
-use base::VertexId;
-use base::memory::{as_atomic_u32, zeroed_huge};
-use graph::{Direction, InEdges, Page, Side};
+use anden_base::VertexId;
+use anden_base::memory::{as_atomic_u32, zeroed_huge};
+use anden_graph::{Direction, Graph, GraphKind, Page};
+use parking_lot::Mutex;
 
 use crate::context::bytes_for;
 use crate::vertex_subset::CHUNK;
 use crate::wcc::{WccParams, wcc};
 use crate::{Context, Result};
 
-use reach::{Closed, Reach};
-use tarjan::{Arcs, Tally, Tarjan};
+use reach::{Reach, ReachedSet};
+use tarjan::{ComponentTally, Tarjan, TarjanArcs};
 pub use verify::verify;
 
-/// There is nothing to choose.
+/// Parameters of [`scc`]: none.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SccParams {}
 
-/// The components.
+/// Result of [`scc`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SccResult {
-    /// The smallest id of the component of each vertex, by vertex id; of a dead vertex, its own id.
+    /// The smallest id in the component of each vertex, by vertex id; a dead vertex has its own id.
     pub labels: Vec<VertexId>,
     /// The number of components; dead vertices form none.
     pub components: u64,
-    /// The number of vertices of the largest.
+    /// The number of vertices of the largest component.
     pub largest: u64,
 }
 
-/// Bytes a vertex: labels, numbers, the stacks of both parts or one of them and the queue of a search, and
-/// bitmaps.
+/// Bytes a vertex: labels, numbers, the stacks of both parts (or of one, with the queue of a search), and bitmaps.
 const BYTES_A_VERTEX: u64 = 4 + 4 + tarjan::STACK_BYTES + 4 + 1;
 
-/// Bytes a vertex of an undirected graph.
+/// Bytes a vertex of an undirected graph, as for [`wcc`].
 const WEAK_BYTES_A_VERTEX: u64 = 4 + 4 + 1;
 
 /// The strongly connected components of the graph.
 ///
-/// *Cost*: every arc about once in either direction, usually fewer; out-arcs once where the graph has no
-/// in-edges. *Memory*: 29 bytes a vertex, 9 of an undirected graph. *Determinism*: the same at any number
-/// of threads.
+/// *Cost*: every arc about once in either direction, usually fewer; without in-edges, each out-arc once. *Memory*: 29
+/// bytes a vertex; undirected, 9. *Determinism*: equal at any number of threads.
 ///
 /// # Errors
 /// The budget is too small, the graph is damaged, or the work was cancelled.
-pub fn scc<G: InEdges>(ctx: &Context<'_>, graph: &G, _params: &SccParams) -> Result<SccResult> {
-    if graph.direction() == Direction::Undirected {
+pub fn scc<G: Graph>(ctx: &Context<'_>, graph: &G, _params: &SccParams) -> Result<SccResult> {
+    if graph.graph_kind() == GraphKind::Undirected {
         ctx.require_memory("scc", bytes_for(graph, WEAK_BYTES_A_VERTEX))?;
         let weak = wcc(ctx, graph, &WccParams::default())?;
         return Ok(SccResult { labels: weak.labels, components: weak.components, largest: weak.largest });
@@ -92,80 +89,82 @@ pub fn scc<G: InEdges>(ctx: &Context<'_>, graph: &G, _params: &SccParams) -> Res
     ctx.pool.enter(|| find(ctx, graph))
 }
 
-fn find<G: InEdges>(ctx: &Context<'_>, graph: &G) -> Result<SccResult> {
+fn find<G: Graph>(ctx: &Context<'_>, graph: &G) -> Result<SccResult> {
     let bound = graph.vertex_bound();
     ctx.progress.stage("strongly connected components", Some(graph.num_vertices() as u64));
     let (mut labels, mut numbers) = (zeroed_huge::<VertexId>(bound), zeroed_huge::<u32>(bound));
     let tarjan = Tarjan { ctx, graph, labels: as_atomic_u32(&mut labels), numbers: as_atomic_u32(&mut numbers) };
-    let pivot = if graph.has_in_edges() { pivot(ctx, graph) } else { None };
+    let pivot = if graph.has_lists(Direction::In) { pivot(ctx, graph) } else { None };
     let tally = match pivot {
         Some(pivot) => around(ctx, graph, pivot, &tarjan)?,
-        None => tarjan.run(bound, |_| !0, Arcs::All),
+        None => tarjan.run(bound, |_| !0, TarjanArcs::All),
     };
     ctx.progress.check()?;
     graph.check()?;
     Ok(SccResult { labels, components: tally.components, largest: tally.largest })
 }
 
-/// The vertex with the largest product of arcs in and arcs out; `None` if no vertex has both.
-fn pivot<G: InEdges>(ctx: &Context<'_>, graph: &G) -> Option<VertexId> {
+/// The vertex with the largest product of in-degree and out-degree; `None` if no vertex has both.
+fn pivot<G: Graph>(ctx: &Context<'_>, graph: &G) -> Option<VertexId> {
     let largest_of = |_, chunk: Range<usize>| {
         let mut largest = (0, 0);
         let mut see = |v: VertexId, out_degree: usize| {
             if out_degree > 0 {
-                largest = largest.max((out_degree as u64 * graph.in_degree(v) as u64, v));
+                largest = largest.max((out_degree as u64 * graph.degree(Direction::In, v) as u64, v));
             }
         };
-        let _ = graph.for_each_out_page(chunk.start as VertexId..chunk.end as VertexId, |page| {
+        let _ = graph.for_each_page(Direction::Out, chunk.start as VertexId..chunk.end as VertexId, |page| {
             match page {
+                // Degrees of a dense page come from its offsets: no list is read.
                 Page::Dense(page) => page.vertices().enumerate().for_each(|(i, v)| see(v, page.degree(i))),
-                Page::Patched(vertices) => vertices.for_each(|v| see(v, graph.out_degree(v))),
+                Page::Patched(vertices) => vertices.for_each(|v| see(v, graph.degree(Direction::Out, v))),
                 Page::Empty(_) => {}
             }
             ControlFlow::Continue(())
         });
         largest
     };
+    // Ties go to the larger id, so the pivot does not depend on the threads.
     let largest = ctx.pool.map_chunks(0..graph.vertex_bound(), CHUNK, largest_of).into_iter().max();
     largest.filter(|&(product, _)| product > 0).map(|(_, v)| v)
 }
 
-/// The component of the pivot, and those of the others.
-fn around<G: InEdges>(ctx: &Context<'_>, graph: &G, pivot: VertexId, tarjan: &Tarjan<'_, G>) -> Result<Tally> {
+/// The component of the pivot, and those of the other vertices.
+fn around<G: Graph>(ctx: &Context<'_>, graph: &G, pivot: VertexId, tarjan: &Tarjan<'_, G>) -> Result<ComponentTally> {
     let first = OnceLock::new();
-    let search = |side| -> Result<Tally> {
-        let members = Reach::new(ctx, graph, pivot, side).run(&first)?;
-        // Whoever is first has all that paths lead to, and the other all of that at least which both have.
-        let second = first.set(Closed { side, members }).err();
+    let search = |direction| -> Result<ComponentTally> {
+        let members = Reach::new(ctx, graph, pivot, direction).run(&first)?;
+        // The first search is complete. The second, cut short, still has all vertices that both sets share.
+        let second = first.set(ReachedSet { direction, members }).err();
         Ok(match (first.get(), second) {
             (Some(first), None) => tarjan.outside(first),
             (Some(first), Some(second)) => tarjan.inside(first, &second.members),
-            (None, _) => Tally::default(),
+            (None, _) => ComponentTally::default(),
         })
     };
-    let total = Mutex::new(Ok(Tally::default()));
-    ctx.pool.for_each_item(vec![Side::In, Side::Out], |_, side| {
-        let found = search(side);
-        let mut total = total.lock().unwrap_or_else(|e| e.into_inner());
-        *total = std::mem::replace(&mut *total, Ok(Tally::default())).and_then(|total| Ok(total.and(found?)));
+    let total = Mutex::new(Ok(ComponentTally::default()));
+    ctx.pool.for_each_item(vec![Direction::In, Direction::Out], |_, direction| {
+        let found = search(direction);
+        let mut total = total.lock();
+        *total = std::mem::replace(&mut *total, Ok(ComponentTally::default())).and_then(|total| Ok(total.and(found?)));
     });
-    total.into_inner().unwrap_or_else(|e| e.into_inner())
+    total.into_inner()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::parallel::Pool;
-    use graph::{Csr, CsrBuilder};
-    use testkit::Random;
+    use anden_base::parallel::Pool;
+    use anden_graph::{Csr, CsrBuilder};
+    use anden_testkit::Random;
 
     fn built(num_vertices: u32, edges: impl IntoIterator<Item = (u32, u32)>) -> Csr {
-        let mut builder = CsrBuilder::<u32>::new(Direction::Directed, num_vertices as usize);
+        let mut builder = CsrBuilder::<u32>::new(GraphKind::Directed, num_vertices as usize);
         edges.into_iter().for_each(|(source, target)| builder.edge(source, target, 1));
         builder.build().unwrap()
     }
 
-    /// Vertices in a random order.
+    /// Vertices in random order.
     fn shuffled(num_vertices: u32, seed: u64) -> Vec<u32> {
         let mut random = Random::new(seed);
         let mut order: Vec<u32> = (0..num_vertices).collect();
@@ -208,7 +207,7 @@ mod tests {
             let mut random = Random::new(seed);
             let num_vertices = 1 + random.below(3000);
             let num_edges = random.below(4 * num_vertices);
-            // A part of the vertices is attached from one side only.
+            // The vertices below `split` have edges in one direction only.
             let split = random.below(num_vertices + 1);
             let pairs = (0..num_edges).map(|_| (random.below(num_vertices), random.below(num_vertices)));
             let pairs: Vec<_> = pairs.map(|(u, v)| if v < split { (u.min(v), v.max(u)) } else { (u, v) }).collect();

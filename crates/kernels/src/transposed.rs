@@ -1,32 +1,32 @@
-//! In-lists for a directed graph that was loaded without them, in memory.
+//! In-lists in memory for a directed graph that was loaded without them.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::Ordering;
 
-use base::VertexId;
-use base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
-use graph::{DensePage, Direction, Graph, InEdges, Page, Parts, Side, WantedLists, WillNeed};
+use anden_base::VertexId;
+use anden_base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
+use anden_graph::{DensePage, Direction, Graph, GraphKind, Page, Parts, VertexMask, WillNeed};
 
 use crate::vertex_subset::CHUNK;
 use crate::walk::for_each_arc;
 use crate::{Context, Result};
 
-/// A graph with in-lists of our own.
+/// A graph with in-lists built in memory.
 pub(crate) struct Transposed<'a, G> {
     graph: &'a G,
-    /// Where each in-list ends, and the next one starts.
+    /// The end of each in-list, which is the start of the next one.
     ends: Vec<u64>,
     sources: Vec<VertexId>,
 }
 
-impl<'a, G: InEdges> Transposed<'a, G> {
-    /// The bytes that `graph` needs for in-lists: none where it has them.
+impl<'a, G: Graph> Transposed<'a, G> {
+    /// The bytes of the in-lists; 0 if the graph has in-edges.
     pub(crate) fn num_bytes(graph: &G) -> u64 {
         let lists = 8 * graph.vertex_bound() as u64 + 4 * graph.num_arcs();
-        if graph.has_in_edges() { 0 } else { lists }
+        if graph.has_lists(Direction::In) { 0 } else { lists }
     }
 
-    /// Builds the in-lists. Cost: all out-lists are read twice.
+    /// Builds the in-lists. Cost: two passes over all out-lists.
     ///
     /// # Errors
     /// The graph is damaged, or the work was cancelled.
@@ -36,8 +36,10 @@ impl<'a, G: InEdges> Transposed<'a, G> {
         let mut ends = zeroed_huge::<u64>(bound);
         let counts = as_atomic_u64(&mut ends);
         for_each_arc(ctx, graph, |_, target| {
+            // Relaxed: the counts are read after the loop only.
             counts[target as usize].fetch_add(1, Ordering::Relaxed);
         })?;
+        // Each entry becomes the start of its list; the fill below advances it to the end.
         let mut num_arcs = 0;
         for end in &mut ends {
             num_arcs += std::mem::replace(end, num_arcs);
@@ -54,7 +56,7 @@ impl<'a, G: InEdges> Transposed<'a, G> {
         Ok(transposed)
     }
 
-    /// Workers filled the lists in any order.
+    /// Sorts the lists, which workers filled in arbitrary order.
     fn sort(&mut self, ctx: &Context<'_>) {
         let mut rest = &mut self.sources[..];
         let mut start = 0;
@@ -84,57 +86,57 @@ impl<G: Graph> WillNeed for Transposed<'_, G> {
         self.graph.is_listening()
     }
 
-    // In-lists are in memory.
+    // The in-lists are in memory, so only hints about out-lists are passed on.
 
     #[inline(always)]
-    fn prefetch(&self, side: Side, vertex: VertexId) {
-        if side == Side::Out {
-            self.graph.prefetch(side, vertex);
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch_place(&self, side: Side, vertex: VertexId) {
-        if side == Side::Out {
-            self.graph.prefetch_place(side, vertex);
+    fn prefetch(&self, direction: Direction, vertex: VertexId) {
+        if direction == Direction::Out {
+            self.graph.prefetch(direction, vertex);
         }
     }
 
     #[inline(always)]
-    fn prefetch_rough_degree(&self, side: Side, vertex: VertexId) {
-        if side == Side::Out {
-            self.graph.prefetch_rough_degree(side, vertex);
+    fn prefetch_place(&self, direction: Direction, vertex: VertexId) {
+        if direction == Direction::Out {
+            self.graph.prefetch_place(direction, vertex);
         }
     }
 
     #[inline(always)]
-    fn prefetch_list(&self, side: Side, parts: Parts, vertex: VertexId) {
-        if side == Side::Out {
-            self.graph.prefetch_list(side, parts, vertex);
+    fn prefetch_rough_degree(&self, direction: Direction, vertex: VertexId) {
+        if direction == Direction::Out {
+            self.graph.prefetch_rough_degree(direction, vertex);
         }
     }
 
-    fn will_need(&self, side: Side, parts: Parts, vertices: &[VertexId]) {
-        if side == Side::Out {
-            self.graph.will_need(side, parts, vertices);
+    #[inline(always)]
+    fn prefetch_list(&self, direction: Direction, parts: Parts, vertex: VertexId) {
+        if direction == Direction::Out {
+            self.graph.prefetch_list(direction, parts, vertex);
         }
     }
 
-    fn will_need_runs(&self, side: Side, parts: Parts, runs: &[Range<VertexId>]) {
-        if side == Side::Out {
-            self.graph.will_need_runs(side, parts, runs);
+    fn will_need(&self, direction: Direction, parts: Parts, vertices: &[VertexId]) {
+        if direction == Direction::Out {
+            self.graph.will_need(direction, parts, vertices);
         }
     }
 
-    fn will_walk(&self, side: Side, parts: Parts, vertices: Range<VertexId>) {
-        if side == Side::Out {
-            self.graph.will_walk(side, parts, vertices);
+    fn will_need_runs(&self, direction: Direction, parts: Parts, runs: &[Range<VertexId>]) {
+        if direction == Direction::Out {
+            self.graph.will_need_runs(direction, parts, runs);
         }
     }
 
-    fn has_walked(&self, side: Side, parts: Parts, vertices: Range<VertexId>) {
-        if side == Side::Out {
-            self.graph.has_walked(side, parts, vertices);
+    fn will_walk(&self, direction: Direction, parts: Parts, vertices: Range<VertexId>) {
+        if direction == Direction::Out {
+            self.graph.will_walk(direction, parts, vertices);
+        }
+    }
+
+    fn has_walked(&self, direction: Direction, parts: Parts, vertices: Range<VertexId>) {
+        if direction == Direction::Out {
+            self.graph.has_walked(direction, parts, vertices);
         }
     }
 
@@ -162,8 +164,8 @@ impl<G: Graph> Graph for Transposed<'_, G> {
         self.graph.num_arcs()
     }
 
-    fn direction(&self) -> Direction {
-        self.graph.direction()
+    fn graph_kind(&self) -> GraphKind {
+        self.graph.graph_kind()
     }
 
     fn is_multigraph(&self) -> bool {
@@ -174,83 +176,86 @@ impl<G: Graph> Graph for Transposed<'_, G> {
         self.graph.is_live(vertex)
     }
 
-    fn out_degree(&self, vertex: VertexId) -> usize {
-        self.graph.out_degree(vertex)
-    }
-
-    #[inline(always)]
-    fn for_each_out_fragment(
-        &self,
-        vertex: VertexId,
-        body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        self.graph.for_each_out_fragment(vertex, body)
-    }
-
-    #[inline(always)]
-    fn for_each_out_fragment_of(
-        &self,
-        wanted: &WantedLists,
-        body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
-    ) {
-        self.graph.for_each_out_fragment_of(wanted, body);
-    }
-
-    #[inline(always)]
-    fn dense_out_lists(&self, wanted: &WantedLists) -> Option<(DensePage<'_, Self::Offset>, WantedLists)> {
-        self.graph.dense_out_lists(wanted)
-    }
-
-    #[inline(always)]
-    fn rough_out_degree(&self, vertex: VertexId) -> usize {
-        self.graph.rough_out_degree(vertex)
-    }
-
-    fn for_each_out_page(
-        &self,
-        vertices: Range<VertexId>,
-        body: impl FnMut(Page<'_, Self::Offset>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        self.graph.for_each_out_page(vertices, body)
-    }
-
-    fn check(&self) -> base::Result<()> {
-        self.graph.check()
-    }
-}
-
-impl<G: InEdges> InEdges for Transposed<'_, G> {
-    fn has_in_edges(&self) -> bool {
+    fn has_lists(&self, _direction: Direction) -> bool {
         true
     }
 
-    fn in_degree(&self, vertex: VertexId) -> usize {
-        self.in_list(vertex).len()
+    #[inline(always)]
+    fn degree(&self, direction: Direction, vertex: VertexId) -> usize {
+        match direction {
+            Direction::Out => self.graph.degree(direction, vertex),
+            Direction::In => self.in_list(vertex).len(),
+        }
     }
 
     #[inline(always)]
-    fn for_each_in_fragment(
+    fn rough_degree(&self, direction: Direction, vertex: VertexId) -> usize {
+        match direction {
+            Direction::Out => self.graph.rough_degree(direction, vertex),
+            Direction::In => self.in_list(vertex).len(),
+        }
+    }
+
+    #[inline(always)]
+    fn for_each_fragment(
         &self,
+        direction: Direction,
         vertex: VertexId,
         mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        body(self.in_list(vertex))
+        match direction {
+            Direction::Out => self.graph.for_each_fragment(direction, vertex, body),
+            Direction::In => body(self.in_list(vertex)),
+        }
     }
 
-    fn for_each_in_page(
+    #[inline(always)]
+    fn for_each_fragment_of(
         &self,
+        direction: Direction,
+        wanted: &VertexMask,
+        mut body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
+    ) {
+        match direction {
+            Direction::Out => self.graph.for_each_fragment_of(direction, wanted, body),
+            Direction::In => wanted.vertices().for_each(|vertex| {
+                let _ = body(vertex, self.in_list(vertex));
+            }),
+        }
+    }
+
+    #[inline(always)]
+    fn dense_lists(
+        &self,
+        direction: Direction,
+        wanted: &VertexMask,
+    ) -> Option<(DensePage<'_, Self::Offset>, VertexMask)> {
+        if direction == Direction::Out { self.graph.dense_lists(direction, wanted) } else { None }
+    }
+
+    fn for_each_page(
+        &self,
+        direction: Direction,
         vertices: Range<VertexId>,
         mut body: impl FnMut(Page<'_, Self::Offset>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        body(Page::Patched(vertices))
+        match direction {
+            Direction::Out => self.graph.for_each_page(direction, vertices, body),
+            // Dense pages have offsets of another type.
+            Direction::In => body(Page::Patched(vertices)),
+        }
+    }
+
+    fn check(&self) -> anden_base::Result<()> {
+        self.graph.check()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::parallel::Pool;
-    use testkit::{Pieces, for_each_graph};
+    use anden_base::parallel::Pool;
+    use anden_testkit::{FragmentedGraph, for_each_graph};
 
     #[test]
     fn in_lists_are_those_that_the_graph_had() {
@@ -258,8 +263,8 @@ mod tests {
             let pool = Pool::new(threads).unwrap();
             let ctx = Context::new(&pool);
             for_each_graph(|name, csr| {
-                let without = Pieces::new(csr).without_in_edges();
-                if csr.direction() == Direction::Undirected {
+                let without = FragmentedGraph::new(csr).without_in_edges();
+                if csr.graph_kind() == GraphKind::Undirected {
                     assert_eq!(Transposed::num_bytes(&without), 0);
                     return;
                 }
@@ -268,12 +273,12 @@ mod tests {
                 assert_eq!(arrays as u64, Transposed::num_bytes(&without));
                 for v in 0..csr.vertex_bound() as VertexId {
                     let mut wanted = Vec::new();
-                    let _ = csr.for_each_in_fragment(v, |list| {
+                    let _ = csr.for_each_fragment(Direction::In, v, |list| {
                         wanted.extend_from_slice(list);
                         ControlFlow::Continue(())
                     });
                     assert_eq!(transposed.in_list(v), wanted, "{name}, vertex {v}");
-                    assert_eq!(transposed.in_degree(v), wanted.len());
+                    assert_eq!(transposed.degree(Direction::In, v), wanted.len());
                 }
             });
         }

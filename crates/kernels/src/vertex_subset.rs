@@ -1,28 +1,27 @@
-//! Sets of vertices: what an algorithm works on in one round.
+//! Sets of vertices: the input and output of one round of an algorithm.
 //!
-//! A set is a list of ids while it is small and a bitmap when it is large (Ligra's two forms), or
-//! simply *all*. [`edge_map`](crate::edge_map()) picks the form that it needs; the set stays the same.
+//! A small set is a list of ids, a large one a bitmap (Ligra's two forms); a third form is *all*.
+//! [`edge_map`](crate::edge_map()) picks the form; the members stay equal.
 //!
 //! # Source
 //! J. Shun and G. Blelloch: Ligra, a lightweight graph processing framework for shared memory,
 //! PPoPP 2013, section 4.1.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base::VertexId;
-use base::bitmap::{AtomicBitmap, Bitmap, ones};
-use base::parallel::Pool;
-use graph::Graph;
+use anden_base::VertexId;
+use anden_base::bitmap::{AtomicBitmap, Bitmap, ones};
+use anden_base::parallel::Pool;
+use anden_graph::Graph;
+use parking_lot::Mutex;
 
 use crate::Context;
 
-/// Vertices that a worker takes at a time: a multiple of 64, so that no two workers share a word of
-/// a bitmap.
+/// The number of vertices that a worker takes at a time: a multiple of 64, so that no two workers share a bitmap word.
 pub(crate) const CHUNK: usize = 4096;
 
-/// Ids of a list that a worker takes at a time.
+/// The number of list entries that a worker takes at a time.
 pub(crate) const LIST_CHUNK: usize = 1024;
 
 /// A set of vertices of one graph.
@@ -37,14 +36,14 @@ pub struct VertexSubset {
 pub(crate) enum Members {
     /// Every id below the bound.
     All,
-    /// Ids, each once, in any order.
+    /// Distinct ids, in any order.
     Sparse(Vec<VertexId>),
-    /// A bit for each id, and how many are set.
+    /// A bit for each id, and the number of set bits.
     Dense(Bitmap, usize),
 }
 
 impl VertexSubset {
-    /// No vertex of a graph whose ids are below `bound`.
+    /// The empty set, for a graph with ids below `bound`.
     pub fn empty(bound: usize) -> Self {
         Self { bound, members: Members::Sparse(Vec::new()) }
     }
@@ -52,15 +51,15 @@ impl VertexSubset {
     /// One vertex.
     ///
     /// # Panics
-    /// If it is not below the bound.
+    /// If the vertex is not below the bound.
     pub fn single(bound: usize, vertex: VertexId) -> Self {
         Self::from_list(bound, vec![vertex])
     }
 
-    /// The vertices of a list, which must name each once.
+    /// The vertices of a list without duplicates.
     ///
     /// # Panics
-    /// If one is not below the bound.
+    /// If a vertex is not below the bound.
     pub fn from_list(bound: usize, vertices: Vec<VertexId>) -> Self {
         assert!(vertices.iter().all(|&v| (v as usize) < bound), "a vertex is not below the bound {bound}");
         Self::sparse(bound, vertices)
@@ -72,7 +71,7 @@ impl VertexSubset {
         Self { bound: bits.len(), members: Members::Dense(bits, count) }
     }
 
-    /// Every live vertex of `graph`. Cost: constant where no vertex is dead, else a look at each.
+    /// Every live vertex of `graph`. Cost: constant if no vertex is dead, else linear.
     pub fn all(ctx: &Context<'_>, graph: &impl Graph) -> Self {
         let bound = graph.vertex_bound();
         if graph.num_vertices() == bound {
@@ -118,7 +117,7 @@ impl VertexSubset {
         self.len() == 0
     }
 
-    /// Whether `vertex` is in the set. Cost: constant, but linear while the set is a list.
+    /// Whether `vertex` is in the set. Cost: constant, but linear if the set is a list.
     pub fn contains(&self, vertex: VertexId) -> bool {
         match &self.members {
             Members::All => (vertex as usize) < self.bound,
@@ -184,7 +183,7 @@ impl VertexSubset {
         self.members = Members::Sparse(list);
     }
 
-    /// Turns a list into a bitmap; leaves *all*.
+    /// Turns a list into a bitmap; keeps *all*.
     pub(crate) fn make_dense(&mut self, pool: &Pool) {
         if let Members::Sparse(list) = &self.members {
             let (bits, count) = (AtomicBitmap::new(self.bound), list.len());
@@ -195,7 +194,7 @@ impl VertexSubset {
         }
     }
 
-    /// Puts a list in ascending order, for those who read ahead.
+    /// Sorts a list, for reads in stored order.
     pub(crate) fn sort(&mut self) {
         if let Members::Sparse(list) = &mut self.members {
             list.sort_unstable();
@@ -203,7 +202,7 @@ impl VertexSubset {
     }
 }
 
-/// The words of a bitmap that cover the vertices, each with a mask of those.
+/// Calls `body` with each bitmap word that covers some of the vertices, and the mask of these vertices.
 #[inline(always)]
 pub(crate) fn each_word(vertices: Range<VertexId>, mut body: impl FnMut(usize, u64)) {
     let mut start = vertices.start;
@@ -215,7 +214,7 @@ pub(crate) fn each_word(vertices: Range<VertexId>, mut body: impl FnMut(usize, u
     }
 }
 
-/// Lists that workers fill side by side.
+/// One list for each worker, filled in parallel.
 pub(crate) struct WorkerLists(Vec<Mutex<Vec<VertexId>>>);
 
 impl WorkerLists {
@@ -223,16 +222,17 @@ impl WorkerLists {
         Self((0..pool.num_threads()).map(|_| Mutex::new(Vec::new())).collect())
     }
 
-    /// Lends a worker its list; take it once for a whole chunk of work.
+    /// Lends a worker its list. Take the lock once for a whole chunk of work.
     #[inline]
     pub(crate) fn with<R>(&self, worker: usize, body: impl FnOnce(&mut Vec<VertexId>) -> R) -> R {
-        body(&mut self.0[worker].lock().unwrap_or_else(|e| e.into_inner()))
+        body(&mut self.0[worker].lock())
     }
 
-    /// All lists as one.
+    /// Joins all lists into one.
     pub(crate) fn join(self) -> Vec<VertexId> {
-        let lists = self.0.into_iter().map(|list| list.into_inner().unwrap_or_else(|e| e.into_inner()));
+        let lists = self.0.into_iter().map(Mutex::into_inner);
         let mut lists: Vec<Vec<VertexId>> = lists.filter(|list| !list.is_empty()).collect();
+        // A single list needs no copy.
         if lists.len() <= 1 {
             return lists.pop().unwrap_or_default();
         }
@@ -247,7 +247,7 @@ pub fn vertex_map(ctx: &Context<'_>, subset: &VertexSubset, body: impl Fn(Vertex
     subset.for_each(ctx.pool, |_, v| body(v));
 }
 
-/// The vertices of the set for which `keep` says yes; it is asked once for each, in parallel.
+/// The vertices of the set for which `keep` returns true, called once for each, in parallel.
 pub fn vertex_filter(ctx: &Context<'_>, subset: &VertexSubset, keep: impl Fn(VertexId) -> bool + Sync) -> VertexSubset {
     if let Members::Sparse(vertices) = &subset.members {
         let lists = WorkerLists::new(ctx.pool);
@@ -293,9 +293,9 @@ mod tests {
     fn all_leaves_dead_vertices_out() {
         let pool = Pool::new(2).unwrap();
         let ctx = Context::new(&pool);
-        let csr = testkit::graphs().iter().find(|g| g.name == "two parts").unwrap().build().unwrap();
+        let csr = anden_testkit::graphs().iter().find(|g| g.name == "two parts").unwrap().build().unwrap();
         assert_eq!(VertexSubset::all(&ctx, &csr).len(), 95);
-        let pieces = testkit::Pieces::new(&csr);
+        let pieces = anden_testkit::FragmentedGraph::new(&csr);
         let all = VertexSubset::all(&ctx, &pieces);
         assert_eq!(all.len(), pieces.num_vertices());
         let sum = AtomicUsize::new(0);

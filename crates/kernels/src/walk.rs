@@ -1,29 +1,29 @@
-//! Walks over the lists of many vertices, one list at a time, and what is said of them to those who read ahead.
+//! Walks over the lists of many vertices, and their announcement to the prefetcher.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::Ordering;
 
-use base::VertexId;
-use base::bitmap::AtomicBitmap;
-use graph::{Direction, Graph, InEdges, Page, Parts, Side, vertices_of};
+use anden_base::VertexId;
+use anden_base::bitmap::AtomicBitmap;
+use anden_graph::{Direction, Graph, GraphKind, Page, Parts, vertices_of};
 
-pub(crate) use graph::walk::{HEARD_BYTES, lists_of, walk};
+pub(crate) use anden_graph::walk::{HEARD_BYTES, lists_of, walk};
 
 use crate::vertex_subset::CHUNK;
 use crate::{Context, Result};
 
-/// What is read of a disk at least.
+/// The smallest read from a disk, in bytes.
 pub(crate) const READ_BYTES: u64 = 4096;
 
-/// Where one in so many lists is wanted, all are read: what lies between two of them takes no longer than another request.
+/// If one in this many lists is wanted, all are read: skipping the lists between saves no time.
 const DENSE: usize = 8;
 
-/// Calls `body(worker, vertices)` with chunks of all vertices, from all workers: it goes over their lists in order, or
-/// over those of the vertices that are wanted.
+/// Calls `body(worker, vertices)` with chunks of all vertices, from all workers. `body` reads their lists in order, or
+/// only those of the `wanted` vertices.
 ///
-/// Chunks are of `grain` vertices, a multiple of 64; larger multiples of it where somebody listens, who is told what
-/// will be read.
-pub(crate) fn for_each_walked_chunk<G: InEdges>(
+/// A chunk has `grain` vertices, a multiple of 64. With a prefetcher, chunks are larger multiples of `grain`, and each
+/// is announced.
+pub(crate) fn for_each_walked_chunk<G: Graph>(
     ctx: &Context<'_>,
     graph: &G,
     grain: usize,
@@ -36,38 +36,38 @@ pub(crate) fn for_each_walked_chunk<G: InEdges>(
     }
     let grain = lists_of(graph, HEARD_BYTES).next_multiple_of(grain);
     ctx.pool.for_each_chunk(0..bound, grain, |worker, chunk| {
-        let sides: &[Side] = match graph.direction() {
-            Direction::Directed => &[Side::Out, Side::In],
-            Direction::Undirected => &[Side::Out],
+        let directions: &[Direction] = match graph.graph_kind() {
+            GraphKind::Directed => &[Direction::Out, Direction::In],
+            GraphKind::Undirected => &[Direction::Out],
         };
         match wanted.and_then(|wanted| sparse_members(wanted, &chunk)) {
             None => {
                 let vertices = chunk.start as VertexId..chunk.end as VertexId;
-                sides.iter().for_each(|&side| graph.will_walk(side, Parts::Targets, vertices.clone()));
+                directions.iter().for_each(|&direction| graph.will_walk(direction, Parts::Targets, vertices.clone()));
                 body(worker, chunk);
-                sides.iter().for_each(|&side| graph.has_walked(side, Parts::Targets, vertices.clone()));
+                directions.iter().for_each(|&direction| graph.has_walked(direction, Parts::Targets, vertices.clone()));
             }
             Some(wanted) => {
-                sides.iter().for_each(|&side| graph.will_need(side, Parts::Targets, &wanted));
+                directions.iter().for_each(|&direction| graph.will_need(direction, Parts::Targets, &wanted));
                 body(worker, chunk);
             }
         }
     });
 }
 
-/// Calls `body` with each vertex and its out-list, or the pieces of it one after the other.
+/// Calls `body` with each vertex and its out-list, or with the fragments of the list in order.
 #[inline]
 pub(crate) fn for_each_out_list(
     graph: &impl Graph,
     vertices: Range<VertexId>,
     mut body: impl FnMut(VertexId, &[VertexId]),
 ) {
-    let _ = graph.for_each_out_page(vertices, |page| {
+    let _ = graph.for_each_page(Direction::Out, vertices, |page| {
         match page {
             Page::Dense(page) => page.lists().for_each(|(vertex, list)| body(vertex, list)),
             Page::Patched(vertices) => {
                 for vertex in vertices {
-                    let _ = graph.for_each_out_fragment(vertex, |fragment| {
+                    let _ = graph.for_each_fragment(Direction::Out, vertex, |fragment| {
                         body(vertex, fragment);
                         ControlFlow::Continue(())
                     });
@@ -100,23 +100,23 @@ pub(crate) fn for_each_arc(
     Ok(ctx.progress.check()?)
 }
 
-/// How many lists are announced at once, and how many ahead of the one that is read.
+/// Number of lists in one announcement, and their distance from the list that is read.
 const ANNOUNCED: usize = 256;
 const LISTS_AHEAD: usize = 1024;
 
-/// Announces, where somebody listens, the lists that are read some time after that of `vertices[place]`, so that each is
-/// announced once by who goes through all of them.
-pub(crate) fn announce_ahead(graph: &impl Graph, side: Side, vertices: &[VertexId], place: usize) {
+/// Announces lists some way after that of `vertices[place]`, if a prefetcher is attached. Calls for all places in order
+/// announce each list once.
+pub(crate) fn announce_ahead(graph: &impl Graph, direction: Direction, vertices: &[VertexId], place: usize) {
     if place.is_multiple_of(ANNOUNCED) && graph.is_listening() {
         let end = vertices.len().min(place + LISTS_AHEAD);
         let start = if place == 0 { 0 } else { place + LISTS_AHEAD - ANNOUNCED };
         if start < end {
-            graph.will_need(side, Parts::Targets, &vertices[start..end]);
+            graph.will_need(direction, Parts::Targets, &vertices[start..end]);
         }
     }
 }
 
-/// Those of the vertices that are in a set; `None` where they are many.
+/// The members of a set among the vertices; `None` if they are many.
 fn sparse_members(set: &AtomicBitmap, vertices: &Range<usize>) -> Option<Vec<VertexId>> {
     let words = || {
         let range = vertices.start / 64..vertices.end.div_ceil(64);

@@ -1,8 +1,12 @@
-//! A kernel that walks the graph keeps to its budget of memory, or says beforehand how much it needs.
+//! A kernel or a query keeps to its memory budget, or reports the bytes that it needs before it starts.
 //!
-//! One test alone in its own program: the account of the heap is the process's.
+//! A test program of its own: the heap account covers the whole process.
 
-use anden_kernels::bc::{BcParams, BcSources, bc};
+use anden_base::memory::{CountingAllocator, heap_peak, reset_heap_peak};
+use anden_base::parallel::Pool;
+use anden_graph::generate::{Generator, GridParams, RmatParams};
+use anden_graph::{Csr, CsrBuilder, Direction, Graph, GraphKind};
+use anden_kernels::bc::{BcParams, bc};
 use anden_kernels::bfs::{BfsParams, bfs};
 use anden_kernels::cdlp::{CdlpParams, cdlp};
 use anden_kernels::kcore::{KcoreParams, kcore};
@@ -13,54 +17,50 @@ use anden_kernels::scc::{SccParams, scc};
 use anden_kernels::sssp::{SsspAlgorithm, SsspParams, sssp};
 use anden_kernels::triangles::{TriangleParams, triangles};
 use anden_kernels::wcc::{WccParams, wcc};
-use anden_kernels::{Context, Error, Medium, Result};
-use base::memory::{CountingAllocator, heap_peak, reset_heap_peak};
-use base::parallel::Pool;
-use graph::generate::{Generator, GridParams, RmatParams};
-use graph::{Csr, CsrBuilder, Direction, Graph, InEdges};
+use anden_kernels::{Context, Error, Medium, Result, SourceChoice};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const N: u32 = 20_000;
 
-fn built(direction: Direction, edges: impl IntoIterator<Item = (u32, u32, u32)>) -> Csr {
-    let mut builder = CsrBuilder::<u32>::new(direction, N as usize);
+fn built(graph_kind: GraphKind, edges: impl IntoIterator<Item = (u32, u32, u32)>) -> Csr {
+    let mut builder = CsrBuilder::<u32>::new(graph_kind, N as usize);
     edges.into_iter().for_each(|(source, target, weight)| builder.edge(source, target, weight));
     builder.build_weighted().unwrap()
 }
 
-/// Graphs whose frontiers, levels or buckets are as large as they get.
+/// Graphs that maximize frontiers, levels or buckets.
 fn graphs(pool: &Pool) -> Vec<(&'static str, Csr)> {
     let rmat = RmatParams { scale: 14, degree: 16, ..RmatParams::default() };
     let grid = GridParams { width: 140, height: 140, ..GridParams::default() };
     let generated = |generator: Generator| generator.with_weights(1..=255).unwrap().csr(pool).unwrap();
     let star = || (1..N).map(|v| (0, v, 1 + v % 97));
-    // Every leaf is reached again and again, each time by a little less.
+    // Every leaf is reached repeatedly, each time at a slightly smaller distance.
     let slow = (1..100).flat_map(|i| {
         let leaves = (100..N).map(move |leaf| (i, leaf, 100_000 - 900 * i));
         leaves.chain([(i - 1, i, 1)])
     });
-    // Few vertices lead to all others, each to some.
+    // A few vertices lead to all others, each to a share of them.
     let fan = (1..100).flat_map(|i| (0..201).map(move |j| (i, 100 + 201 * (i - 1) + j, 1)).chain([(0, i, 1)]));
     let out_only = |csr: &Csr| Csr::directed(csr.out_lists().clone(), None).unwrap();
-    let star_out = built(Direction::Directed, star());
-    let two_steps = built(Direction::Directed, star().chain((1..N / 2).map(|v| (v, N / 2 + v, 1))));
+    let star_out = built(GraphKind::Directed, star());
+    let two_steps = built(GraphKind::Directed, star().chain((1..N / 2).map(|v| (v, N / 2 + v, 1))));
     vec![
         ("star out, no in-edges", out_only(&star_out)),
         ("star out", star_out),
         ("two steps, no in-edges", out_only(&two_steps)),
         ("two steps", two_steps),
-        ("undirected star", built(Direction::Undirected, star())),
-        ("path", built(Direction::Directed, (1..N).map(|v| (v - 1, v, 3)))),
-        ("fan", built(Direction::Directed, fan)),
-        ("slow", built(Direction::Directed, slow)),
+        ("undirected star", built(GraphKind::Undirected, star())),
+        ("path", built(GraphKind::Directed, (1..N).map(|v| (v - 1, v, 3)))),
+        ("fan", built(GraphKind::Directed, fan)),
+        ("slow", built(GraphKind::Directed, slow)),
         ("rmat", generated(Generator::rmat(&rmat).unwrap())),
         ("grid", generated(Generator::grid(&grid).unwrap())),
     ]
 }
 
-/// What a run with a budget gave, in a form that can be compared.
+/// The result of a run with a budget, in comparable form.
 type Outcome = Result<Vec<u64>>;
 
 const LCC: &str = "lcc";
@@ -69,7 +69,7 @@ const TRIANGLES: &str = "triangles";
 const FROM_DISK: &str = "triangles from a disk";
 const LCC_FROM_DISK: &str = "lcc from a disk";
 
-/// A kernel, run from its context and a graph.
+/// A kernel, run on a context and a graph.
 type Kernel = fn(&Context<'_>, &Csr) -> Outcome;
 
 fn run_sssp(ctx: &Context<'_>, csr: &Csr, algorithm: SsspAlgorithm) -> Outcome {
@@ -79,7 +79,7 @@ fn run_sssp(ctx: &Context<'_>, csr: &Csr, algorithm: SsspAlgorithm) -> Outcome {
 }
 
 fn kernels() -> [(&'static str, Kernel); 13] {
-    // The copy is the test's, so it takes a part that fits in any budget.
+    // The result counts as the test's memory, so only a part that fits in any budget is kept.
     const PART: usize = 64;
     [
         ("bfs", |ctx, csr| {
@@ -105,7 +105,7 @@ fn kernels() -> [(&'static str, Kernel); 13] {
         ("sssp", |ctx, csr| run_sssp(ctx, csr, SsspAlgorithm::DeltaStepping)),
         ("bellman-ford", |ctx, csr| run_sssp(ctx, csr, SsspAlgorithm::BellmanFord)),
         ("bc", |ctx, csr| {
-            let result = bc(ctx, csr, &BcParams { sources: BcSources::Given(vec![0]) })?;
+            let result = bc(ctx, csr, &BcParams { sources: SourceChoice::Given(vec![0]) })?;
             Ok(result.scores.iter().rev().take(PART).map(|score| score.round() as u64).collect())
         }),
         (PAGERANK, |ctx, csr| {
@@ -145,7 +145,7 @@ fn queries() -> [(&'static str, Kernel); 5] {
     ]
 }
 
-/// A query takes memory as it goes, and is refused before it takes too much.
+/// A query checks the budget while it allocates, and fails before it exceeds it.
 fn check_queries(pool: &Pool, name: &str, csr: &Csr) {
     /// The smallest tables and lists, and the answer.
     const LEAST: u64 = 1 << 10;
@@ -171,10 +171,10 @@ fn check_queries(pool: &Pool, name: &str, csr: &Csr) {
     }
 }
 
-/// Bins are made where there is room for them and for what makes them, which was not counted.
+/// Bins are built if the budget has room for them and for their sorters. Regression: the sorters were not counted.
 fn check_bins(pool: &Pool) {
     let num_vertices = 140_000;
-    let mut builder = CsrBuilder::<u32>::new(Direction::Directed, num_vertices as usize);
+    let mut builder = CsrBuilder::<u32>::new(GraphKind::Directed, num_vertices as usize);
     for i in 0..12 * num_vertices {
         builder.edge(i / 12, i.wrapping_mul(2_654_435_761) % num_vertices, 1);
     }
@@ -209,31 +209,31 @@ fn check_bins(pool: &Pool) {
     assert!((1..20).contains(&num_binned) && (1..20).contains(&num_refused), "{num_binned}, {num_refused}");
 }
 
-/// In the way for memory, bins are left out where the budget has no room for them: it was said that the state is enough,
-/// and then refused.
+/// With [`Medium::Memory`], bins are left out if the budget has no room for them. Regression: the kernel asked for the
+/// state only, and then failed.
 fn check_bins_by_choice(pool: &Pool, csr: &Csr) {
     let params = PageRankParams { iterations: Some(3), ..PageRankParams::default() };
     let with = |memory| pagerank(&Context { memory, medium: Medium::Memory, ..Context::new(pool) }, csr, &params);
     let wanted = with(None).unwrap();
     assert_eq!(wanted.variant, Variant::Binned);
     let Err(Error::Memory { needed, .. }) = with(Some(0)) else { panic!("a budget of nothing must be refused") };
-    let without = if csr.has_in_edges() { Variant::Pull } else { Variant::Push };
+    let without = if csr.has_lists(Direction::In) { Variant::Pull } else { Variant::Push };
     for (budget, variant) in [(needed, without), (needed + 16 * csr.num_arcs() + (4 << 20), Variant::Binned)] {
         let before = reset_heap_peak();
         let found = with(Some(budget)).unwrap();
         let peak = (heap_peak() - before) as u64;
         assert!(peak <= budget, "{:?} holds {peak} bytes of {budget}", found.variant);
         assert_eq!(found.variant, variant, "{budget} bytes");
-        // What is dangling is summed up by parts.
+        // The dangling mass is summed by parts, whose borders depend on the variant.
         let mut pairs = found.scores.iter().zip(&wanted.scores);
         assert!(pairs.all(|(found, wanted)| (found - wanted).abs() <= 1e-9 * wanted), "{budget} bytes");
     }
 }
 
-/// Of the list of a hub, a worker takes what it keeps, and took as much as the whole list.
+/// A worker stores only the kept entries of a hub's list. Regression: it allocated room for the whole list.
 fn check_hubs(pool: &Pool) {
     const N: u32 = 100_000;
-    let mut builder = CsrBuilder::<u32>::new(Direction::Undirected, N as usize);
+    let mut builder = CsrBuilder::<u32>::new(GraphKind::Undirected, N as usize);
     for hub in [0, 5000, 10_000, 15_000] {
         (15_001..N).for_each(|v| builder.edge(hub, v, 1));
     }
@@ -262,13 +262,13 @@ fn budgets_are_kept_or_refused() {
                 let Err(Error::Memory { needed, .. }) = with(Some(0)) else {
                     panic!("{kernel} x {name}: a budget of nothing must be refused");
                 };
-                // These work on a copy of the edges.
-                let must_copy = [FROM_DISK, LCC_FROM_DISK].contains(&kernel) && !csr.has_in_edges();
+                // Kernels that work on a copy of the edges.
+                let must_copy = [FROM_DISK, LCC_FROM_DISK].contains(&kernel) && !csr.has_lists(Direction::In);
                 let excused = match kernel {
                     _ if must_copy || [LCC, TRIANGLES].contains(&kernel) => 4 * csr.num_arcs() + (1 << 20),
-                    // What a table is taken from, behind each of three arrays.
+                    // The padding of a table after each of three arrays.
                     PAGERANK => (3 * 8) << 15,
-                    // A table of each worker, long lists, and an eighth of the copy, whose entries take up to 5 bytes.
+                    // A table for each worker, long lists, and an eighth of the copy, whose entries take up to 5 bytes.
                     FROM_DISK | LCC_FROM_DISK => (1 << 17) + 5 * csr.num_arcs() / 8,
                     _ => 0,
                 };

@@ -1,9 +1,12 @@
-//! How many heap bytes each kernel holds at once, on top of the graph.
+//! The peak heap memory of each kernel, beside the graph.
 //!
-//! One test alone in its own program: the account of the heap is the process's.
+//! A test program of its own: the heap account covers the whole process.
 
-use anden_kernels::Context;
-use anden_kernels::bc::{BcParams, BcSources, bc};
+use anden_base::memory::{CountingAllocator, heap_peak, reset_heap_peak};
+use anden_base::parallel::Pool;
+use anden_graph::generate::{Generator, RmatParams};
+use anden_graph::{Csr, Direction, Graph};
+use anden_kernels::bc::{BcParams, bc};
 use anden_kernels::bfs::{BfsParams, bfs};
 use anden_kernels::cdlp::{CdlpParams, cdlp};
 use anden_kernels::kcore::{KcoreParams, kcore};
@@ -13,21 +16,18 @@ use anden_kernels::scc::{SccParams, scc};
 use anden_kernels::sssp::{SsspParams, sssp};
 use anden_kernels::triangles::{TriangleParams, triangles};
 use anden_kernels::wcc::{WccParams, wcc};
-use base::memory::{CountingAllocator, heap_peak, reset_heap_peak};
-use base::parallel::Pool;
-use graph::generate::{Generator, RmatParams};
-use graph::{Csr, Graph};
+use anden_kernels::{Context, SourceChoice};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// What a kernel may hold for each vertex, its result included.
+/// The most bytes of a kernel for each vertex, its result included.
 const BYTES_A_VERTEX: u64 = 40;
 
-/// Per-worker buffers, which do not grow with the graph.
+/// Buffers of the workers, which do not grow with the graph.
 const FIXED_BYTES: u64 = 1 << 20;
 
-/// The heap bytes that `body` holds at most, and what else it says it holds.
+/// The peak heap bytes of `body`, and the excused bytes that it returns.
 fn peak(body: impl FnOnce() -> u64) -> (u64, u64) {
     let before = reset_heap_peak();
     let excused = body();
@@ -43,16 +43,16 @@ fn no_kernel_holds_more_than_forty_bytes_a_vertex() {
     let lists = graph.out_lists().clone();
     let directed = Csr::directed(lists.clone(), Some(lists)).unwrap();
     let ctx = &Context::new(&pool);
-    let source = (0..graph.vertex_bound() as u32).max_by_key(|&v| graph.out_degree(v)).unwrap();
-    // A worker sorts a row of partitions at a time; with small ones, as with large graphs, rows are
-    // a small part of the bins.
+    let source = (0..graph.vertex_bound() as u32).max_by_key(|&v| graph.degree(Direction::Out, v)).unwrap();
+    // A worker sorts one row of partitions at a time. With small partitions, as in large graphs, a row is a small part
+    // of the bins.
     let binned = PageRankParams { variant: Variant::Binned, partition_bits: 12, ..PageRankParams::default() };
     let by_vertex = TriangleParams { by_vertex: true, ..TriangleParams::default() };
     let peaks = [
         ("bfs", peak(|| bfs(ctx, &graph, &BfsParams { source, parents: true }).map(|_| 0).unwrap())),
         ("wcc", peak(|| wcc(ctx, &graph, &WccParams::default()).map(|_| 0).unwrap())),
         ("sssp", peak(|| sssp(ctx, &graph, &SsspParams { source, ..SsspParams::default() }).map(|_| 0).unwrap())),
-        ("bc", peak(|| bc(ctx, &graph, &BcParams { sources: BcSources::Given(vec![source]) }).map(|_| 0).unwrap())),
+        ("bc", peak(|| bc(ctx, &graph, &BcParams { sources: SourceChoice::Given(vec![source]) }).map(|_| 0).unwrap())),
         ("pagerank", peak(|| pagerank(ctx, &graph, &PageRankParams::default()).map(|r| r.bins_bytes).unwrap())),
         ("pagerank, binned", peak(|| pagerank(ctx, &graph, &binned).map(|r| r.bins_bytes).unwrap())),
         ("scc", peak(|| scc(ctx, &directed, &SccParams::default()).map(|_| 0).unwrap())),

@@ -1,30 +1,30 @@
-//! Small graphs of every shape that has ever broken an algorithm.
+//! Small graphs of the shapes that have broken algorithms.
 
-use base::VertexId;
-use graph::{Csr, CsrBuilder, Direction, Result, Weight};
+use anden_base::VertexId;
+use anden_graph::{Csr, CsrBuilder, GraphKind, Result, Weight};
 
 use crate::Random;
 
 /// A graph as a list of edges, with a name for messages.
 #[derive(Clone, Debug)]
 pub struct TestGraph {
-    /// What it is; unique among [`graphs`].
+    /// The name; unique among [`graphs`].
     pub name: &'static str,
     /// Whether the edges have a direction.
-    pub direction: Direction,
-    /// Ids are below this.
+    pub graph_kind: GraphKind,
+    /// The number of vertices; all ids are below it.
     pub num_vertices: usize,
-    /// Whether parallel edges are meant to stay.
+    /// Whether parallel edges are kept.
     pub multigraph: bool,
-    /// Source, target and a small weight (0 is among them) of every edge.
+    /// Source, target and weight of every edge. Weights are below 20 and include 0.
     pub edges: Vec<(VertexId, VertexId, u32)>,
 }
 
 impl TestGraph {
-    fn new(name: &'static str, direction: Direction, num_vertices: usize, pairs: Vec<(VertexId, VertexId)>) -> Self {
+    fn new(name: &'static str, graph_kind: GraphKind, num_vertices: usize, pairs: Vec<(VertexId, VertexId)>) -> Self {
         let mut random = Random::new(pairs.len() as u64);
         let edges = pairs.into_iter().map(|(s, t)| (s, t, random.below(20))).collect();
-        Self { name, direction, num_vertices, multigraph: false, edges }
+        Self { name, graph_kind, num_vertices, multigraph: false, edges }
     }
 
     /// The graph without weights.
@@ -44,7 +44,7 @@ impl TestGraph {
     }
 
     fn builder<W: Weight>(&self, weight: impl Fn(u32) -> W) -> CsrBuilder<W> {
-        let mut builder = CsrBuilder::new(self.direction, self.num_vertices);
+        let mut builder = CsrBuilder::new(self.graph_kind, self.num_vertices);
         if self.multigraph {
             builder = builder.keep_parallel();
         }
@@ -53,27 +53,27 @@ impl TestGraph {
     }
 }
 
-/// All test graphs; the largest has a few thousand edges.
+/// All test graphs. The largest has a few thousand edges.
 pub fn graphs() -> Vec<TestGraph> {
-    use Direction::{Directed, Undirected};
+    use GraphKind::{Directed, Undirected};
     let mut all = Vec::new();
-    for (direction, names) in [(Directed, &DIRECTED_NAMES), (Undirected, &UNDIRECTED_NAMES)] {
+    for (graph_kind, names) in [(Directed, &DIRECTED_NAMES), (Undirected, &UNDIRECTED_NAMES)] {
         for (&name, (num_vertices, pairs)) in names.iter().zip(shapes()) {
-            all.push(TestGraph::new(name, direction, num_vertices, pairs));
+            all.push(TestGraph::new(name, graph_kind, num_vertices, pairs));
         }
     }
     let parallel: Vec<_> = vec![(0, 1), (0, 1), (0, 1), (1, 2), (2, 0), (2, 0), (2, 2), (2, 2), (3, 1)];
-    for (direction, name) in [(Directed, "parallel edges"), (Undirected, "undirected parallel edges")] {
-        all.push(TestGraph { multigraph: true, ..TestGraph::new(name, direction, 5, parallel.clone()) });
+    for (graph_kind, name) in [(Directed, "parallel edges"), (Undirected, "undirected parallel edges")] {
+        all.push(TestGraph { multigraph: true, ..TestGraph::new(name, graph_kind, 5, parallel.clone()) });
     }
-    for (direction, name) in [(Directed, "multigraph"), (Undirected, "undirected multigraph")] {
+    for (graph_kind, name) in [(Directed, "multigraph"), (Undirected, "undirected multigraph")] {
         let pairs = random_pairs(60, 3000, 0x3317);
-        all.push(TestGraph { multigraph: true, ..TestGraph::new(name, direction, 60, pairs) });
+        all.push(TestGraph { multigraph: true, ..TestGraph::new(name, graph_kind, 60, pairs) });
     }
-    // More vertices than a worker takes at a time, as in a window of few edges over a large graph.
-    for (direction, name) in [(Directed, "few edges"), (Undirected, "undirected few edges")] {
+    // More vertices than one chunk of a worker, as in a window view with few edges.
+    for (graph_kind, name) in [(Directed, "few edges"), (Undirected, "undirected few edges")] {
         let pairs = random_pairs(80, 100, 0xfe).into_iter().map(|(s, t)| (s * 101 + 7, t * 101 + 7)).collect();
-        all.push(TestGraph::new(name, direction, 8100, pairs));
+        all.push(TestGraph::new(name, graph_kind, 8100, pairs));
     }
     let deep = layers(12, 40, 0x1a7e);
     all.push(TestGraph::new("layers", Directed, 12 * 40, deep));
@@ -82,7 +82,7 @@ pub fn graphs() -> Vec<TestGraph> {
 
 /// Calls `body` with the name of every test graph and the graph itself, with `u32` weights.
 ///
-/// The name is printed, so a failing test shows which graph it failed on.
+/// Prints each name, so the output of a failing test shows the graph.
 pub fn for_each_graph(mut body: impl FnMut(&str, &Csr)) {
     for graph in graphs() {
         println!("graph: {}", graph.name);
@@ -129,7 +129,7 @@ const UNDIRECTED_NAMES: [&str; NUM_SHAPES] = [
     "undirected rmat",
 ];
 
-/// Vertices and edges of each shape, in the order of the names.
+/// The number of vertices and the edges of each shape, in the order of the names.
 fn shapes() -> [(usize, Vec<(VertexId, VertexId)>); NUM_SHAPES] {
     let two_parts = || {
         let first = (0..40).flat_map(|v| [(v, (v + 1) % 40), (v, (v * 7 + 3) % 40)]);
@@ -170,7 +170,7 @@ fn random_pairs(num_vertices: u32, num_edges: usize, seed: u64) -> Vec<(VertexId
     (0..num_edges).map(|_| (random.below(num_vertices), random.below(num_vertices))).collect()
 }
 
-/// Few vertices with most of the edges, and many with none, as in social networks.
+/// Edges skewed as in social networks: few vertices have most edges, and many have none.
 fn rmat_pairs(scale: u32, num_edges: usize, seed: u64) -> Vec<(VertexId, VertexId)> {
     let mut random = Random::new(seed);
     let mut pair = || {
@@ -181,12 +181,12 @@ fn rmat_pairs(scale: u32, num_edges: usize, seed: u64) -> Vec<(VertexId, VertexI
             _ => (s * 2 + 1, t * 2 + 1),
         })
     };
-    // An odd factor permutes the ids below a power of two, so that hubs are not the smallest.
+    // Multiplication by an odd factor permutes the ids modulo a power of two, so hubs are not the smallest ids.
     let permuted = |v: u32| v.wrapping_mul(0x9e37_79b1) & ((1 << scale) - 1);
     (0..num_edges).map(|_| pair()).map(|(s, t)| (permuted(s), permuted(t))).collect()
 }
 
-/// Layers whose vertices lead to random ones of the next layer: many shortest paths.
+/// A layered graph with random edges to the next layer, and so with many shortest paths.
 fn layers(num_layers: u32, width: u32, seed: u64) -> Vec<(VertexId, VertexId)> {
     let mut random = Random::new(seed);
     let mut edges = Vec::new();
@@ -203,7 +203,7 @@ fn layers(num_layers: u32, width: u32, seed: u64) -> Vec<(VertexId, VertexId)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graph::Graph;
+    use anden_graph::Graph;
 
     #[test]
     fn every_graph_builds_under_its_own_name() {

@@ -1,14 +1,13 @@
-//! Histories of transactions, and whether they could have run one after the other.
+//! Histories of transactions, and two checkers of strict serializability.
 //!
-//! Objects hold lists to which transactions append values, no value twice to one object. Who reads an object sees the
-//! whole list, so a read says which appends came before it and in which order: more than a register would tell (Kingsbury
-//! and Alvaro, "Elle", VLDB 2020). Objects stand for what a database has: a list in a value of a vertex, or an adjacency
-//! list to which edges are added.
+//! Objects hold lists. Transactions append elements, and no element twice to one object. A read returns the whole list,
+//! so it shows which appends came before it and in which order. A register would show less (Kingsbury and Alvaro,
+//! "Elle", VLDB 2020). An object stands for a list in a property value, or for an adjacency list to which edges are
+//! added.
 //!
-//! Two checkers look at a history, and share nothing but this description. One knows nothing of the order in which the
-//! database committed: it infers who came before whom from what was read, and [looks for a cycle](find_cycle). The other
-//! takes the order that the database claims, and [replays](fn@replay) the history on a model that runs one transaction at
-//! a time.
+//! The two checkers share only this description. [`find_cycle`] ignores the commit order of the database: it infers
+//! precedence from the reads and looks for a cycle. [`replay`](fn@replay) takes the order that the database claims and
+//! replays the history on a model that runs one transaction at a time.
 
 mod cycles;
 mod replay;
@@ -16,47 +15,47 @@ mod replay;
 pub use cycles::find_cycle;
 pub use replay::replay;
 
-/// An object, by its number.
+/// The number of an object.
 pub type Object = u32;
 
-/// What a transaction appends: never the same twice to one object.
+/// An appended element, unique within its object.
 pub type Element = u64;
 
-/// A step of a transaction, with what it saw.
+/// A step of a transaction, with its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// An element is appended.
+    /// Appends an element.
     Append(Object, Element),
-    /// The list was read: of an object whose elements have an order, in that order; otherwise as a set, ascending.
+    /// Reads the list: in its order if the object is a list, ascending if it is a set.
     Read(Object, Vec<Element>),
 }
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was committed, and the database says where in its order: any numbers that ascend with it.
+    /// Committed, with the position that the database reports. Positions ascend in commit order.
     Committed(u64, u64),
-    /// Nothing of it happened.
+    /// Aborted, without any effect.
     Aborted,
 }
 
-/// A transaction that ran.
+/// A finished transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The client that ran it; one client runs one after the other.
+    /// The client. A client runs one transaction at a time.
     pub client: u32,
-    /// When it began and when it was answered, on one clock for all clients that never stands still.
+    /// The start time, on one strictly ascending clock for all clients.
     pub begun: u64,
-    /// See `begun`.
+    /// The time of the answer, on the clock of `begun`.
     pub ended: u64,
-    /// Its steps in their order.
+    /// The steps in execution order.
     pub actions: Vec<Action>,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
 impl Run {
-    /// Where the database says that it was committed.
+    /// The commit position that the database reports.
     pub fn position(&self) -> Option<(u64, u64)> {
         match self.outcome {
             Outcome::Committed(epoch, place) => Some((epoch, place)),
@@ -72,22 +71,22 @@ impl Run {
     }
 }
 
-/// Transactions that ran beside each other.
+/// Concurrent transactions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// All of them, in any order.
+    /// All transactions, in any order.
     pub runs: Vec<Run>,
-    /// Objects from this one on are sets: who reads one sees no order.
+    /// Objects with this number or a larger one are sets: their reads show no order.
     pub first_set: Object,
 }
 
 impl History {
-    /// Whether who reads an object sees the order of its elements.
+    /// Whether a read of the object shows the order of its elements.
     fn is_list(&self, object: Object) -> bool {
         object < self.first_set
     }
 
-    /// How many were committed.
+    /// The number of committed transactions.
     pub fn num_committed(&self) -> usize {
         self.runs.iter().filter(|run| run.position().is_some()).count()
     }

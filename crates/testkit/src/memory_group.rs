@@ -1,21 +1,22 @@
-//! A group of processes that may have only so much memory.
+//! Control groups that limit the memory of processes.
 //!
-//! Pages of files count for the group that reads them first, so files are evicted before a process of the group begins.
+//! The kernel charges a page of a file to the group that reads it first. Therefore evict files from the page cache
+//! before a process of the group starts.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// Where groups are.
+/// The mount point of control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
-/// The processes of a group.
+/// The file with the processes of a group.
 const MEMBERS: &str = "cgroup.procs";
-/// What groups below a group of version 2 may limit.
+/// The file with the controllers that a version 2 group enables for its children.
 const CHILDREN: &str = "cgroup.subtree_control";
-/// Where this process goes when the group that it is in is to have others below it.
+/// The child group that this process moves to before its own group gets other children.
 const ASIDE: &str = "anden-aside";
 
-/// The files of a group, in one of the two forms that Linux has.
+/// The file names of a group in cgroup version 1 or 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Names {
     limit: &'static str,
@@ -25,7 +26,7 @@ struct Names {
 const VERSION_1: Names = Names { limit: "memory.limit_in_bytes", peak: "memory.max_usage_in_bytes" };
 const VERSION_2: Names = Names { limit: "memory.max", peak: "memory.peak" };
 
-/// A group of our own; dropped, it is gone.
+/// A control group that is removed on drop.
 #[derive(Debug)]
 pub struct MemoryGroup {
     path: PathBuf,
@@ -33,11 +34,11 @@ pub struct MemoryGroup {
 }
 
 impl MemoryGroup {
-    /// Makes a group for at most `num_bytes`: below the group around all, or, where that is somebody else's, below the
-    /// one that this process is in.
+    /// Makes a group with a limit of `num_bytes`: below the root group, or below the group of this process if the root
+    /// is not ours.
     ///
     /// # Errors
-    /// The system does not let us.
+    /// The system refuses the group or its limit.
     pub fn new(num_bytes: u64) -> Result<Self> {
         let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Self::below(Path::new(GROUPS), &own, num_bytes)
@@ -64,18 +65,18 @@ impl MemoryGroup {
         Ok(group)
     }
 
-    /// What a child writes its number to.
+    /// The file to which a child process writes its process id.
     pub fn members(&self) -> PathBuf {
         self.path.join(MEMBERS)
     }
 
-    /// The most that the group had at once, files included, since [`reset_peak`](Self::reset_peak); 0 if unknown.
+    /// The peak memory in bytes, page cache included, since [`reset_peak`](Self::reset_peak); 0 if unknown.
     pub fn peak(&self) -> u64 {
         let text = std::fs::read_to_string(self.path.join(self.names.peak)).unwrap_or_default();
         text.trim().parse().unwrap_or(0)
     }
 
-    /// Starts a new account of the peak, where the system can.
+    /// Resets the peak, if the system supports this.
     pub fn reset_peak(&self) {
         let _ = self.set(self.names.peak, "0");
     }
@@ -88,12 +89,12 @@ impl MemoryGroup {
 
 impl Drop for MemoryGroup {
     fn drop(&mut self) {
-        // What is left of it holds nobody up.
+        // A leftover group is harmless, so an error is ignored.
         let _ = std::fs::remove_dir(&self.path);
     }
 }
 
-/// The group around all, which in version 2 must be allowed to limit memory.
+/// The root group. In version 2, its children must be allowed to limit memory.
 fn root(groups: &Path) -> Result<(PathBuf, Names)> {
     let first = groups.join("memory");
     if first.join(VERSION_1.limit).is_file() {
@@ -102,7 +103,7 @@ fn root(groups: &Path) -> Result<(PathBuf, Names)> {
     for root in [groups.join("unified"), groups.to_owned()] {
         let controllers = std::fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
         if controllers.split_whitespace().any(|name| name == "memory") {
-            // Fails where it is set already, or is somebody else's to set.
+            // Fails if the controller is already enabled or the file is not ours to write.
             let _ = std::fs::write(root.join(CHILDREN), "+memory");
             return Ok((root, VERSION_2));
         }
@@ -110,8 +111,8 @@ fn root(groups: &Path) -> Result<(PathBuf, Names)> {
     bail!("{}: no groups with a limit of memory", groups.display())
 }
 
-/// The group that this process is in, by its lines `NUMBER:CONTROLLERS:PATH`, of which version 2 has one without
-/// controllers; the one around it where the process has stepped aside.
+/// The group of this process, from the lines `NUMBER:CONTROLLERS:PATH` of `own`. The line of version 2 has no
+/// controllers. A process that has stepped aside counts as a member of the parent group.
 fn own_group(root: &Path, names: Names, own: &str) -> Option<PathBuf> {
     let path = own.lines().find_map(|line| {
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
@@ -125,7 +126,7 @@ fn own_group(root: &Path, names: Names, own: &str) -> Option<PathBuf> {
     Some(root.join(path.trim_matches('/')))
 }
 
-/// Moves this process to a group of its own below `parent`: in version 2, a group that limits others has no processes.
+/// Moves this process to a child group of `parent`: a version 2 group with limited children may have no processes.
 fn step_aside(parent: &Path) -> Result<()> {
     let aside = parent.join(ASIDE);
     if !aside.is_dir() {
@@ -136,7 +137,7 @@ fn step_aside(parent: &Path) -> Result<()> {
     std::fs::write(&path, "+memory").with_context(|| format!("{}: cannot limit memory", path.display()))
 }
 
-/// Moves this process to a group, before it has anything in memory.
+/// Moves this process to a group. Call it before the process allocates memory.
 pub fn join(members: &Path) -> Result<()> {
     std::fs::write(members, std::process::id().to_string())
         .with_context(|| format!("{}: cannot join the group", members.display()))
@@ -173,13 +174,13 @@ mod tests {
         assert_eq!(own_group(Path::new("/r"), VERSION_2, "1:memory:/a"), None);
     }
 
-    /// What `systemd-run --user --scope -p Delegate=yes` gives: a group whose processes may be moved, below one that
-    /// takes no others.
+    /// The layout of `systemd-run --user --scope -p Delegate=yes`: a delegated group below one that refuses new
+    /// children.
     #[test]
-    fn who_was_given_a_group_makes_others_in_it() {
+    fn memory_group_is_made_below_delegated_group() {
         let top = tempfile::tempdir().unwrap();
         std::fs::write(top.path().join("cgroup.controllers"), "memory\n").unwrap();
-        // In the way of a group there.
+        // A file with the group's name blocks a group at the root.
         std::fs::write(top.path().join(format!("anden-{}", std::process::id())), "").unwrap();
         let refused = MemoryGroup::below(top.path(), "", 5).unwrap_err().to_string();
         assert!(refused.contains("cannot make a group"), "{refused}");

@@ -1,4 +1,4 @@
-//! `friends DB THREADS REQUESTS`: people become friends and leave, many at once; then the rules are checked.
+//! `friends DB THREADS REQUESTS`: concurrent requests make friendships and remove people; then the rules are checked.
 
 #![forbid(unsafe_code)]
 
@@ -27,7 +27,8 @@ fn main() -> ExitCode {
 }
 
 fn run(path: &Path, threads: &str, requests: &str) -> Result<()> {
-    let number = |text: &str| text.parse().map_err(|_| Error::InvalidInput(format!("{text}: a number expected")));
+    let number =
+        |text: &str| text.parse().map_err(|_| Error::InvalidInput(format!("{text}: a number expected").into()));
     let (threads, requests): (u64, u64) = (number(threads)?, number(requests)?);
     let options = Options { keys: KeyScheme::String, ..Options::default() };
     let db = if path.exists() { Database::open(path)? } else { Database::create(path, options)? };
@@ -43,7 +44,7 @@ fn run(path: &Path, threads: &str, requests: &str) -> Result<()> {
     db.close()
 }
 
-/// Asks for friendships between people who look random, and now and then lets one leave.
+/// Requests friendships between pseudo-random people, and sometimes removes a person.
 fn ask(db: &Database, thread: u64, requests: u64) -> Result<()> {
     let mut state = (thread + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut person = || {

@@ -1,7 +1,7 @@
-//! `graphalytics NAME.properties [OUTPUTS]`: runs a data set of LDBC Graphalytics and validates what comes out.
+//! `graphalytics NAME.properties [OUTPUTS]`: runs an LDBC Graphalytics data set and validates the outputs.
 //!
-//! OUTPUTS is the folder with the expected outputs, `NAME-BFS` and so on; by default that of the properties.
-//! Status 1 if an output is not as expected.
+//! OUTPUTS is the folder with the expected outputs `NAME-BFS` and so on, by default that of the properties. The status
+//! is 1 if an output differs.
 
 #![forbid(unsafe_code)]
 
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 fn run(properties: &Path, expected: &Path) -> Result<bool> {
     let database = std::env::temp_dir().join(format!("graphalytics-{}.anden", std::process::id()));
     let outcomes = graphalytics::run(properties, expected, &database, &Session::new(0)?);
-    // What is left of it is in the way of nobody.
+    // The database is temporary, so a failure to remove it is harmless.
     let _ = std::fs::remove_dir_all(&database);
     let mut is_right = true;
     for outcome in outcomes? {

@@ -1,5 +1,6 @@
-//! `labelled_reach DB SOURCE LABELS`: how many vertices can be reached by edges that bear one of the labels,
-//! in every snapshot and in the window of all that changed since the first.
+//! `labelled_reach DB SOURCE LABELS`: counts the vertices that are reachable by edges with one of the labels.
+//!
+//! It counts in every snapshot, and in the window of all changes since the first.
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
 }
 
 fn run(database: &str, source: &str, labels: &str) -> Result<()> {
-    let labels = labels.parse().map_err(|_| Error::InvalidInput(format!("{labels}: a number expected")))?;
+    let labels = labels.parse().map_err(|_| Error::InvalidInput(format!("{labels}: a number expected").into()))?;
     let database = Database::open_read_only(database)?;
     let show = |view: &View| -> Result<()> {
         let reached = labelled_reach(view, source, labels)?;
@@ -34,7 +35,7 @@ fn run(database: &str, source: &str, labels: &str) -> Result<()> {
     let numbers: Vec<u32> = database.snapshots().iter().map(|snapshot| snapshot.number).collect();
     for &number in &numbers {
         match database.snapshot(number).and_then(|view| show(&view)) {
-            Err(Error::NotFound(what)) => println!("snapshot {number}: {what}"),
+            Err(error @ Error::NotFound { .. }) => println!("snapshot {number}: {error}"),
             other => other?,
         }
     }

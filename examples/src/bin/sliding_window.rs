@@ -1,5 +1,5 @@
-//! `sliding_window FILE BATCH WINDOW`: what has the highest rank in the last WINDOW batches of BATCH lines, after
-//! each batch. Nothing is stored.
+//! `sliding_window FILE BATCH WINDOW`: prints the vertices with the highest rank in the last WINDOW batches of BATCH
+//! lines, after each batch. Nothing is stored.
 
 #![forbid(unsafe_code)]
 
@@ -25,13 +25,14 @@ fn main() -> ExitCode {
 }
 
 fn run(file: &str, batch: &str, window: &str) -> Result<()> {
-    let number = |text: &str| text.parse().map_err(|_| Error::InvalidInput(format!("{text}: a number expected")));
+    let number =
+        |text: &str| text.parse().map_err(|_| Error::InvalidInput(format!("{text}: a number expected").into()));
     let (batch, window): (u32, u32) = (number(batch)?, number(window)?);
     let input: Box<dyn BufRead> = match file {
         "-" => Box::new(BufReader::new(std::io::stdin())),
-        _ => {
-            Box::new(BufReader::new(std::fs::File::open(file).map_err(|error| Error::Io(format!("{file}: {error}")))?))
-        }
+        _ => Box::new(BufReader::new(
+            std::fs::File::open(file).map_err(|error| Error::Io(format!("{file}: {error}").into()))?,
+        )),
     };
     let db = Database::in_memory(Options { keys: KeyScheme::String, ..Options::default() })?;
     let mut failed = None;
@@ -41,5 +42,5 @@ fn run(file: &str, batch: &str, window: &str) -> Result<()> {
         println!("{}: {} edges; {}", view.name(), view.num_edges(), shown.join(", "));
         Ok(())
     })?;
-    failed.map_or(Ok(()), |error| Err(Error::Io(format!("{file}: {error}"))))
+    failed.map_or(Ok(()), |error| Err(Error::Io(format!("{file}: {error}").into())))
 }

@@ -1,38 +1,37 @@
-//! The validation of Graphalytics: an output is held against the one that is expected.
+//! The validation of Graphalytics, which compares an output with the expected one.
 //!
-//! Both must have a value for the same vertices, and one value for each. Beyond that an algorithm has one
-//! of three rules.
+//! Both must have one value for each vertex. Beyond that, each algorithm has one of three rules.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use anden::{Error, Result};
 
-/// What makes two outputs the same.
+/// The rule by which two outputs are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// The same values.
+    /// The values are equal.
     Exact,
-    /// Values that differ by at most [`EPSILON`] of the expected one.
+    /// The values differ by at most [`EPSILON`], relative to the expected one.
     Near,
-    /// Values that divide the vertices into the same groups, whatever the groups are called.
+    /// The values divide the vertices into equal groups, whatever the names of the groups.
     Equivalent,
 }
 
-/// How far a value may be off, as a part of it.
+/// The largest relative error of a value.
 pub const EPSILON: f64 = 1e-4;
 
 impl Rule {
     /// The rule of an algorithm.
     ///
     /// # Errors
-    /// There is no such algorithm.
+    /// The algorithm is unknown.
     pub fn of(algorithm: &str) -> Result<Self> {
         match algorithm {
             "bfs" | "cdlp" => Ok(Self::Exact),
             "pr" | "sssp" | "lcc" => Ok(Self::Near),
             "wcc" => Ok(Self::Equivalent),
-            other => Err(Error::InvalidInput(format!("Graphalytics has no algorithm {other}"))),
+            other => Err(Error::InvalidInput(format!("Graphalytics has no algorithm {other}").into())),
         }
     }
 }
@@ -40,24 +39,25 @@ impl Rule {
 /// Reads a file of lines `vertex value`.
 ///
 /// # Errors
-/// It cannot be read, a line has not two words, or a vertex stands twice.
+/// The file cannot be read, a line does not have two words, or a vertex appears twice.
 pub fn read_output(path: &Path) -> Result<BTreeMap<String, String>> {
     let place = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| Error::Io(format!("{place}: cannot read: {error}")))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|error| Error::Io(format!("{place}: cannot read: {error}").into()))?;
     let mut values = BTreeMap::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [vertex, value] = words[..] else {
-            return Err(Error::InvalidInput(format!("{place}:{}: a vertex and a value expected", index + 1)));
+            return Err(Error::InvalidInput(format!("{place}:{}: a vertex and a value expected", index + 1).into()));
         };
         if values.insert(vertex.to_owned(), value.to_owned()).is_some() {
-            return Err(Error::InvalidInput(format!("{place}:{}: vertex {vertex} stands twice", index + 1)));
+            return Err(Error::InvalidInput(format!("{place}:{}: vertex {vertex} stands twice", index + 1).into()));
         }
     }
     Ok(values)
 }
 
-/// Holds an output against the expected one.
+/// Compares an output with the expected one.
 ///
 /// # Errors
 /// The first difference, as a sentence.

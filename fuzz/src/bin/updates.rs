@@ -1,10 +1,10 @@
-//! Updates, one a line, compressed or not; values and names that are read are written so that they are read again.
+//! Updates, one a line, compressed or not. Values and names that were read are written and must read back equal.
 #![no_main]
 
 use std::io::Cursor;
 
-use graph::formats::{LineValue, NextUpdate, UpdateLine, Updates, push_update_column, push_update_value};
-use graph::property::PropertyValue;
+use anden_formats::{LineValue, NextUpdate, UpdateLine, Updates, push_update_column, push_update_value};
+use anden_graph::property::PropertyValue;
 
 const MAX_LINE_BYTES: usize = 1 << 20;
 
@@ -23,7 +23,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
             LineValue::Text { text, .. } => PropertyValue::String(text),
         };
         push_update_value(&mut line, value);
-        // Written, what stood in a line may be longer than a line can be.
+        // The written form may be longer than a line may be.
         if line.len() >= MAX_LINE_BYTES {
             continue;
         }

@@ -1,37 +1,38 @@
-//! The difference of two graphs that share nothing but the names of their vertices.
+//! The difference of two databases, whose vertices are matched by key.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use base::{NO_VERTEX, VertexId};
-use engine::{ArcData, ChangedArc};
-use graph::property::PropertySchema;
-use graph::{Direction, Graph, Parts, Side, Weight, WeightType, WeightedEdges, WillNeed};
+use anden_base::{NO_VERTEX, VertexId};
+use anden_engine::{ArcData, ChangedArc};
+use anden_graph::property::PropertySchema;
+use anden_graph::{Direction, Graph, GraphKind, Parts, Weight, WeightType, WeightedEdges, WillNeed};
+use anden_snapshots::SnapshotView;
 
-use super::{ChangedValue, Diff, Edges, Here, PAGE_BYTES};
-use crate::properties::row_values;
+use super::{ChangedValue, Diff, DiffEdgeSource, Here, PAGE_BYTES};
+use crate::property::row_values;
 use crate::session::Beside;
 use crate::{Error, Result, Session};
 
-/// An entry of a list: where it leads, and in the place of its row the number of the values there.
-type Entry = (VertexId, ArcData);
+/// An arc: its target, and its data with a value number in place of the row.
+type ComparedArc = (VertexId, ArcData);
 
-/// Vertices of a part.
+/// Vertices in one part.
 const PART_VERTICES: usize = 4 << 10;
-/// An id in the other graph.
+/// Bytes of a vertex id.
 const ID_BYTES: u64 = 4;
 
-/// How the vertices of two graphs are matched.
+/// The mapping between the vertices of two graphs.
 #[derive(Debug)]
 pub(super) struct Across {
-    /// For each vertex of the first graph, its id in the second; [`NO_VERTEX`] where it is none there.
+    /// For each vertex of the first graph, its id in the second, or [`NO_VERTEX`].
     there: Vec<VertexId>,
-    /// The same for the vertices of the second graph.
+    /// For each vertex of the second graph, its id in the first, or [`NO_VERTEX`].
     back: Vec<VertexId>,
 }
 
 impl Across {
-    /// The ids of this graph's vertices in the other, and the way back.
+    /// The mapping from this graph to the other, and its inverse.
     fn ids(&self, here: Here) -> [&[VertexId]; 2] {
         match here {
             Here::First => [&self.there, &self.back],
@@ -43,14 +44,14 @@ impl Across {
         self.ids(here)[0].len().div_ceil(PART_VERTICES)
     }
 
-    /// Appends the edges from the vertices of a part that the first of these views has and the second has not.
+    /// Appends the edges of a part of vertices that are in the first view but not in the second.
     ///
     /// # Errors
     /// Damage met on the way.
     pub(super) fn read_part(
         &self,
         here: Here,
-        [view, other]: [&lama::View; 2],
+        [view, other]: [&SnapshotView; 2],
         part: usize,
         arcs: &mut Vec<ChangedArc>,
     ) -> Result<()> {
@@ -63,38 +64,41 @@ impl Across {
         };
         let own = vertices.start as VertexId..vertices.end as VertexId;
         let mut theirs: Vec<VertexId> = ids[vertices.clone()].iter().copied().filter(|&id| id != NO_VERTEX).collect();
-        // Graphs that were loaded from files in one order are read in one order.
+        // Graphs loaded from similar files have similar ids, so both are read in storage order.
         let is_walk =
             theirs.is_sorted() && theirs.last().is_some_and(|last| last - theirs[0] < 2 * PART_VERTICES as u32);
         let walked = if is_walk { theirs[0]..theirs[theirs.len() - 1] + 1 } else { 0..0 };
-        view.will_walk(Side::Out, parts, own.clone());
+        view.will_walk(Direction::Out, parts, own.clone());
         if is_walk {
-            other.will_walk(Side::Out, parts, walked.clone());
+            other.will_walk(Direction::Out, parts, walked.clone());
         } else {
+            // Lists are announced in stored order.
             theirs.sort_unstable();
-            other.will_need(Side::Out, parts, &theirs);
+            other.will_need(Direction::Out, parts, &theirs);
         }
         for vertex in own.clone().filter(|&vertex| view.is_live(vertex)) {
             self.compare_lists(here, [view, other], vertex, arcs)?;
         }
-        view.has_walked(Side::Out, parts, own);
+        view.has_walked(Direction::Out, parts, own);
         if is_walk {
-            other.has_walked(Side::Out, parts, walked);
+            other.has_walked(Direction::Out, parts, walked);
         }
+        // Damaged lists look empty, and every edge of the other list would look different.
         view.check()?;
         Ok(other.check()?)
     }
 
-    /// Appends the edges of a vertex that the first of these views has and the second has not.
+    /// Appends the edges of one vertex that are in the first view but not in the second.
     fn compare_lists(
         &self,
         here: Here,
-        [view, other]: [&lama::View; 2],
+        [view, other]: [&SnapshotView; 2],
         vertex: VertexId,
         arcs: &mut Vec<ChangedArc>,
     ) -> Result<()> {
         let [ids, back] = self.ids(here);
-        let is_counted = |neighbour: VertexId| view.direction() == Direction::Directed || vertex <= neighbour;
+        // An undirected edge is in two lists; the smaller end reports it.
+        let is_counted = |neighbour: VertexId| view.graph_kind() == GraphKind::Directed || vertex <= neighbour;
         let mut values = SameValues::default();
         let own = entries(view, vertex, &mut values, Here::First)?;
         let theirs = match ids[vertex as usize] {
@@ -102,7 +106,7 @@ impl Across {
             id => entries(other, id, &mut values, Here::Second)?,
         };
         let first = arcs.len();
-        // Compared by the ids of the other graph; an entry that leads elsewhere is here only.
+        // Lists are compared by ids of the other graph. A target without such an id exists only here.
         let (mut a, mut b) = (Vec::new(), theirs);
         for (neighbour, data) in own {
             match ids[neighbour as usize] {
@@ -116,21 +120,23 @@ impl Across {
         let only_here = only_in_first(&a, &b).into_iter().map(|(id, data)| (back[id as usize], data));
         let only_here = only_here.filter(|&(neighbour, _)| is_counted(neighbour));
         arcs.extend(only_here.map(|(neighbour, data)| ChangedArc { list: vertex, neighbour, data }));
+        // Callers read properties by row, so rows replace the value numbers again.
         if view.options().edge_properties {
             arcs[first..].iter_mut().for_each(|arc| arc.data.row = values.row(arc.data.row, Here::First));
         }
+        // The comparison ran in the order of the other graph's ids.
         arcs[first..].sort_unstable();
         Ok(())
     }
 }
 
-/// What changes on the way from one graph to another.
+/// Compares two graphs.
 ///
-/// Cost: the keys of both are looked up, and one id is held for each vertex of either.
+/// Cost: looks up all keys; holds one id for each vertex of both graphs.
 ///
 /// # Errors
-/// The graphs are of different kinds; [`Error::Memory`]; damage met on the way.
-pub(super) fn compare(from: (u32, lama::View), to: (u32, lama::View), session: &Session) -> Result<Diff> {
+/// The graphs differ in kind; [`Error::Memory`]; damage met on the way.
+pub(super) fn compare(from: (u32, SnapshotView), to: (u32, SnapshotView), session: &Session) -> Result<Diff> {
     let (old, new) = (&from.1, &to.1);
     require_same_kind(old, new)?;
     require_memory([old, new], session)?;
@@ -139,7 +145,7 @@ pub(super) fn compare(from: (u32, lama::View), to: (u32, lama::View), session: &
     for (vertex, &other) in (0..).zip(&there).filter(|(_, other)| **other != NO_VERTEX) {
         back[other as usize] = vertex;
     }
-    let only_in = |view: &lama::View, ids: &[VertexId]| -> Vec<VertexId> {
+    let only_in = |view: &SnapshotView, ids: &[VertexId]| -> Vec<VertexId> {
         let vertices = (0..).zip(ids).filter(|&(vertex, &id)| id == NO_VERTEX && view.is_live(vertex));
         vertices.map(|(vertex, _)| vertex).collect()
     };
@@ -147,38 +153,43 @@ pub(super) fn compare(from: (u32, lama::View), to: (u32, lama::View), session: &
     let properties = changed_values(old, new, &back)?;
     old.check()?;
     new.check()?;
-    let (edges, session) = (Edges::Across(Across { there, back }), session.clone());
+    let (edges, session) = (DiffEdgeSource::Across(Across { there, back }), session.clone());
     let (from_view, to_view) = (from.1, to.1);
     let (from, to) = (from.0, to.0);
     Ok(Diff { edges, session, added_vertices, removed_vertices, properties, from_view, to_view, from, to })
 }
 
-/// Refuses a budget without room for the ids of both graphs, their keys, and pages that levels change.
-fn require_memory(views: [&lama::View; 2], session: &Session) -> Result<()> {
-    let patches = |view: &lama::View| if view.has_levels() { view.least_patch_bytes().unwrap_or(0) } else { 0 };
+/// Checks that the budget has room for the ids and keys of both graphs, and for patched pages.
+fn require_memory(views: [&SnapshotView; 2], session: &Session) -> Result<()> {
+    let patches = |view: &SnapshotView| if view.has_deltas() { view.least_patch_bytes().unwrap_or(0) } else { 0 };
     let beside = Beside {
-        has_patches: views.iter().any(|view| view.has_levels()),
+        has_patches: views.iter().any(|view| view.has_deltas()),
         taken: views.iter().map(|view| patches(view)).sum(),
         lists: views.iter().map(|view| view.stored_bytes()).sum(),
     };
-    let held = |view: &&lama::View| ID_BYTES * view.vertex_bound() as u64 + view.dictionary().num_bytes();
+    let held = |view: &&SnapshotView| ID_BYTES * view.vertex_bound() as u64 + view.dictionary().num_bytes();
     session.require_reader("a difference of databases", beside, PAGE_BYTES + views.iter().map(held).sum::<u64>())
 }
 
-/// The values of the second graph's vertices that are not those of the first; `back` leads from its ids to those of the
-/// first.
-fn changed_values(old: &lama::View, new: &lama::View, back: &[VertexId]) -> Result<Vec<(String, Vec<ChangedValue>)>> {
+/// The property values that differ between the graphs, for vertices of the second. `back` maps ids of the second graph
+/// to ids of the first.
+fn changed_values(
+    old: &SnapshotView,
+    new: &SnapshotView,
+    back: &[VertexId],
+) -> Result<Vec<(String, Vec<ChangedValue>)>> {
     let (before, after) = (old.properties(), new.properties());
     let mut names: Vec<&str> = after.schema().iter().chain(before.schema().iter()).map(|(name, _)| name).collect();
     names.sort_unstable();
     names.dedup();
     let mut changed = Vec::new();
     for name in names {
+        // A graph without the property has null for each vertex.
         let place = |schema: &PropertySchema| schema.find(name).unwrap_or(schema.len());
         let (old_place, new_place) = (place(before.schema()), place(after.schema()));
         let mut values = Vec::new();
         for vertex in (0..new.vertex_bound() as VertexId).filter(|&vertex| new.is_live(vertex)) {
-            // An id that is none has no value.
+            // [`NO_VERTEX`] has no value, so an added vertex compares with null.
             let (was, is) = (before.value(old_place, back[vertex as usize])?, after.value(new_place, vertex)?);
             if was != is {
                 values.push((vertex, is.into(), was.into()));
@@ -191,20 +202,22 @@ fn changed_values(old: &lama::View, new: &lama::View, back: &[VertexId]) -> Resu
     Ok(changed)
 }
 
-fn require_same_kind(old: &lama::View, new: &lama::View) -> Result<()> {
+fn require_same_kind(old: &SnapshotView, new: &SnapshotView) -> Result<()> {
     let (a, b) = (old.options(), new.options());
-    let is_same = a.direction == b.direction && a.keys == b.keys && a.weight_type == b.weight_type;
-    let is_same = is_same && a.edge_properties == b.edge_properties;
-    match is_same {
-        true => Ok(()),
-        false => Err(Error::InvalidInput(
-            "graphs are compared that agree in direction, ids, type of weights and whether edges have properties: these do not".into(),
-        )),
+    let differences = [
+        ("direction (directed, undirected)", a.graph_kind != b.graph_kind),
+        ("the kind of ids", a.keys != b.keys),
+        ("the type of weights", a.weight_type != b.weight_type),
+        ("whether edges have properties", a.edge_properties != b.edge_properties),
+    ];
+    match differences.iter().find(|(_, differs)| *differs) {
+        None => Ok(()),
+        Some((what, _)) => Err(Error::InvalidInput(format!("cannot diff: the databases differ in {what}").into())),
     }
 }
 
-/// For each vertex of `old`, its id in `new`; [`NO_VERTEX`] where it is none there.
-fn ids_there(old: &lama::View, new: &lama::View) -> Result<Vec<VertexId>> {
+/// For each vertex of `old`, its id in `new`, or [`NO_VERTEX`].
+fn ids_there(old: &SnapshotView, new: &SnapshotView) -> Result<Vec<VertexId>> {
     let id = |vertex: VertexId| -> Result<VertexId> {
         if !old.is_live(vertex) {
             return Ok(NO_VERTEX);
@@ -214,22 +227,24 @@ fn ids_there(old: &lama::View, new: &lama::View) -> Result<Vec<VertexId>> {
     (0..old.vertex_bound() as VertexId).map(id).collect()
 }
 
-/// Edges whose properties are the same in both graphs get the same number, whatever their rows are.
+/// Numbers for sets of property values. Equal values get equal numbers in both graphs, so arcs compare without regard
+/// to rows.
 #[derive(Default)]
 struct SameValues {
     numbers: HashMap<Vec<u8>, u64>,
-    /// By number: a row in each graph.
+    /// By number: one row in each graph with these values.
     rows: Vec<[u64; 2]>,
 }
 
 impl SameValues {
     /// The number of the values of a row.
-    fn number(&mut self, view: &lama::View, row: u64, here: Here) -> Result<u64> {
+    fn number(&mut self, view: &SnapshotView, row: u64, here: Here) -> Result<u64> {
         let mut named = row_values(view, row)?;
+        // The schemas of the two databases may differ in order.
         named.sort_unstable_by_key(|(name, _)| *name);
         let mut bytes = Vec::new();
         for (name, value) in named {
-            // No name has a control character, and types differ in their names.
+            // Names have no control characters and type names are distinct, so the encoding is unambiguous.
             let of = value.property_type().map_or("", |of| of.name());
             let text = value.to_string();
             bytes.extend(format!("{name}\0{of}\0{}\0{text}", text.len()).into_bytes());
@@ -243,19 +258,20 @@ impl SameValues {
         Ok(number)
     }
 
-    /// A row with the values of a number.
+    /// A row with the values of this number.
     fn row(&self, number: u64, here: Here) -> u64 {
         self.rows[number as usize][here as usize]
     }
 }
 
-/// The out-list of a vertex, with the numbers of the values of its rows.
-fn entries(view: &lama::View, vertex: VertexId, values: &mut SameValues, here: Here) -> Result<Vec<Entry>> {
+/// The out-list of a vertex, with value numbers in place of rows.
+fn entries(view: &SnapshotView, vertex: VertexId, values: &mut SameValues, here: Here) -> Result<Vec<ComparedArc>> {
+    // Targets, weights and rows are read one after the other, and match by position.
     view.fix_list_order(vertex);
-    let mut entries = Vec::with_capacity(view.out_degree(vertex));
+    let mut entries = Vec::with_capacity(view.degree(Direction::Out, vertex));
     match view.weight_type() {
         None => {
-            let _ = view.for_each_out_fragment(vertex, |targets| {
+            let _ = view.for_each_fragment(Direction::Out, vertex, |targets| {
                 entries.extend(targets.iter().map(|&target| (target, ArcData::default())));
                 ControlFlow::Continue(())
             });
@@ -267,7 +283,7 @@ fn entries(view: &lama::View, vertex: VertexId, values: &mut SameValues, here: H
     }
     if view.options().edge_properties {
         let mut rows = Vec::with_capacity(entries.len());
-        let _ = view.for_each_out_row(vertex, |_, found| {
+        let _ = view.for_each_row(Direction::Out, vertex, |_, found| {
             rows.extend_from_slice(found);
             ControlFlow::Continue(())
         });
@@ -278,16 +294,16 @@ fn entries(view: &lama::View, vertex: VertexId, values: &mut SameValues, here: H
     Ok(entries)
 }
 
-fn weighted_entries<W: Weight>(view: &lama::View, vertex: VertexId, entries: &mut Vec<Entry>) {
-    let _ = view.for_each_weighted_out_fragment::<W>(vertex, |targets, weights| {
+fn weighted_entries<W: Weight>(view: &SnapshotView, vertex: VertexId, entries: &mut Vec<ComparedArc>) {
+    let _ = view.for_each_weighted_fragment::<W>(Direction::Out, vertex, |targets, weights| {
         let weights = weights.iter().map(|weight| ArcData::of_weight(weight.bits()));
         entries.extend(targets.iter().copied().zip(weights));
         ControlFlow::Continue(())
     });
 }
 
-/// What only the first of two ascending lists holds, each entry as often as it does.
-fn only_in_first(a: &[Entry], b: &[Entry]) -> Vec<Entry> {
+/// The multiset difference of two ascending lists.
+fn only_in_first(a: &[ComparedArc], b: &[ComparedArc]) -> Vec<ComparedArc> {
     let mut only_a = Vec::new();
     let (mut i, mut j) = (0, 0);
     while let (Some(&x), Some(&y)) = (a.get(i), b.get(j)) {
@@ -310,7 +326,7 @@ mod tests {
 
     #[test]
     fn common_entries_cancel_one_by_one() {
-        let entries = |weights: &[(VertexId, u64)]| -> Vec<Entry> {
+        let entries = |weights: &[(VertexId, u64)]| -> Vec<ComparedArc> {
             weights.iter().map(|&(target, weight)| (target, ArcData::of_weight(weight))).collect()
         };
         let (a, b) = (entries(&[(1, 0), (1, 0), (2, 5), (4, 0)]), entries(&[(1, 0), (2, 6), (9, 0)]));

@@ -1,42 +1,44 @@
-//! Predicates over columns, by Arrow's compute kernels.
+//! Evaluates predicates on columns with Arrow's compute kernels.
 
 use std::sync::Arc;
 
+use anden_graph::property::{PropertyColumn, PropertyType, TypedArray};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Datum, DictionaryArray, Float64Array, PrimitiveArray, Scalar};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::ArrowError;
-use graph::property::{PropertyColumn, PropertyType, TypedArray};
 
 use super::expression::{Calculation, Comparison, Node, Predicate};
 use crate::{Error, Result};
 
 impl Predicate {
-    /// For each row of `columns`, the properties that the predicate reads: whether it is true. Null is not.
+    /// For each row of `columns`, whether the predicate is true; null is not true. `columns` are the properties that
+    /// the predicate reads.
     ///
     /// # Errors
-    /// A calculation leaves the range of its type, or divides by zero.
+    /// A calculation overflows or divides by zero.
     pub(super) fn passes(&self, columns: &[PropertyColumn], num_rows: usize) -> Result<BooleanBuffer> {
-        let rows = Rows { columns, num_rows };
-        let failed = |error: ArrowError| Error::InvalidInput(format!("a calculation fails: {error}"));
+        let rows = EvaluatedRows { columns, num_rows };
+        let failed = |error: ArrowError| Error::InvalidInput(format!("a calculation fails: {error}").into());
         let (values, nulls) = rows.truth(&self.root).map_err(failed)?.into_parts();
+        // As in SQL, null does not pass: clear the bits of null rows.
         Ok(nulls.map_or_else(|| values.clone(), |nulls| &values & nulls.inner()))
     }
 }
 
-struct Rows<'a> {
+struct EvaluatedRows<'a> {
     columns: &'a [PropertyColumn],
     num_rows: usize,
 }
 
-/// A value for each row, or one for all.
-enum Values {
+/// One value for each row, or one for all rows.
+enum EvaluatedValues {
     Each(ArrayRef),
     One(Scalar<ArrayRef>),
 }
 
-impl Datum for Values {
+impl Datum for EvaluatedValues {
     fn get(&self) -> (&dyn Array, bool) {
         match self {
             Self::Each(array) => array.get(),
@@ -45,8 +47,8 @@ impl Datum for Values {
     }
 }
 
-impl Values {
-    /// The same kind of values, made anew.
+impl EvaluatedValues {
+    /// Wraps an array as values of this kind.
     fn with(&self, array: ArrayRef) -> Self {
         match self {
             Self::Each(_) => Self::Each(array),
@@ -63,8 +65,8 @@ impl Values {
     }
 }
 
-impl Rows<'_> {
-    /// Whether a node is true, row by row.
+impl EvaluatedRows<'_> {
+    /// Evaluates a Boolean node for each row.
     fn truth(&self, node: &Node) -> Result<BooleanArray, ArrowError> {
         match node {
             Node::All(parts) => self.joined(parts, arrow_arith::boolean::and_kleene, true),
@@ -99,30 +101,39 @@ impl Rows<'_> {
         }
     }
 
-    /// The answers of all parts in one; `of_none` where there is no part.
+    /// Combines the results of all parts; `of_none` is the result without parts.
     fn joined(
         &self,
         parts: &[Node],
         join: fn(&BooleanArray, &BooleanArray) -> Result<BooleanArray, ArrowError>,
         of_none: bool,
     ) -> Result<BooleanArray, ArrowError> {
-        let all = BooleanArray::from(vec![of_none; self.num_rows]);
-        parts.iter().try_fold(all, |all, part| join(&all, &self.truth(part)?))
+        let Some((first, others)) = parts.split_first() else { return Ok(self.all(Some(of_none))) };
+        others.iter().try_fold(self.truth(first)?, |all, part| join(&all, &self.truth(part)?))
     }
 
-    /// One answer for all rows, or one for each as it is.
+    /// The same answer for all rows; `None` is null.
+    fn all(&self, answer: Option<bool>) -> BooleanArray {
+        match answer {
+            Some(true) => BooleanArray::new(BooleanBuffer::new_set(self.num_rows), None),
+            Some(false) => BooleanArray::new(BooleanBuffer::new_unset(self.num_rows), None),
+            None => BooleanArray::new_null(self.num_rows),
+        }
+    }
+
+    /// Expands one result for all rows to one for each row.
     fn for_all(&self, answers: &BooleanArray) -> Result<BooleanArray, ArrowError> {
         if answers.len() == self.num_rows {
             return Ok(answers.clone());
         }
         let answer = (answers.len() == 1 && answers.is_valid(0)).then(|| answers.value(0));
-        Ok(BooleanArray::from(vec![answer; self.num_rows]))
+        Ok(self.all(answer))
     }
 
-    fn values(&self, node: &Node) -> Result<Values, ArrowError> {
+    fn values(&self, node: &Node) -> Result<EvaluatedValues, ArrowError> {
         Ok(match node {
-            Node::Column(place) => Values::Each(self.columns[*place].array().clone()),
-            Node::Literal(array) => Values::One(Scalar::new(array.clone())),
+            Node::Column(place) => EvaluatedValues::Each(self.columns[*place].array().clone()),
+            Node::Literal(array) => EvaluatedValues::One(Scalar::new(array.clone())),
             Node::AsReal(inner) => {
                 let values = self.values(inner)?;
                 let array = as_real(&values.column()?);
@@ -140,11 +151,11 @@ impl Rows<'_> {
                 values.with(negative)
             }
             Node::Calculate(calculation, both) => self.calculated(*calculation, both)?,
-            truth => Values::Each(Arc::new(self.truth(truth)?)),
+            truth => EvaluatedValues::Each(Arc::new(self.truth(truth)?)),
         })
     }
 
-    fn calculated(&self, calculation: Calculation, both: &[Node; 2]) -> Result<Values, ArrowError> {
+    fn calculated(&self, calculation: Calculation, both: &[Node; 2]) -> Result<EvaluatedValues, ArrowError> {
         let (first, second) = (self.values(&both[0])?, self.values(&both[1])?);
         let calculate = match calculation {
             Calculation::Add => arrow_arith::numeric::add,
@@ -153,59 +164,62 @@ impl Rows<'_> {
             Calculation::Divide => arrow_arith::numeric::div,
             Calculation::Remainder => arrow_arith::numeric::rem,
             Calculation::BitAnd | Calculation::BitOr | Calculation::BitXor => {
+                // These kernels take arrays of equal length, and no constants.
                 let (first, second) = (self.each(first)?, self.each(second)?);
-                return Ok(Values::Each(match first.as_primitive_opt::<Int64Type>() {
+                return Ok(EvaluatedValues::Each(match first.as_primitive_opt::<Int64Type>() {
                     Some(bits) => bitwise(calculation, bits, second.as_primitive())?,
                     None => bitwise::<UInt64Type>(calculation, first.as_primitive(), second.as_primitive())?,
                 }));
             }
         };
         let array = calculate(&first, &second)?;
-        let is_one = matches!((&first, &second), (Values::One(_), Values::One(_)));
-        Ok(if is_one { Values::One(Scalar::new(array)) } else { Values::Each(array) })
+        let is_one = matches!((&first, &second), (EvaluatedValues::One(_), EvaluatedValues::One(_)));
+        Ok(if is_one { EvaluatedValues::One(Scalar::new(array)) } else { EvaluatedValues::Each(array) })
     }
 
-    /// A value for each row.
-    fn each(&self, values: Values) -> Result<ArrayRef, ArrowError> {
+    /// Expands one value for all rows to one for each row.
+    fn each(&self, values: EvaluatedValues) -> Result<ArrayRef, ArrowError> {
         match values {
-            Values::Each(array) => Ok(array),
-            Values::One(scalar) => {
-                let column = Values::One(scalar).column()?;
+            EvaluatedValues::Each(array) => Ok(array),
+            EvaluatedValues::One(scalar) => {
+                let column = EvaluatedValues::One(scalar).column()?;
                 Ok(column.gather(&vec![0; self.num_rows]).array().clone())
             }
         }
     }
 }
 
-/// Compares values. Where one side is a column with a dictionary and the other one value for all rows, each text of the
-/// dictionary is compared once.
+/// Compares values. If a dictionary column is compared with a constant, each text of the dictionary is compared once.
 fn by_text(
-    first: &Values,
-    second: &Values,
+    first: &EvaluatedValues,
+    second: &EvaluatedValues,
     compare: impl Fn(&dyn Datum, &dyn Datum) -> Result<BooleanArray, ArrowError>,
 ) -> Result<BooleanArray, ArrowError> {
-    let coded = |values: &Values| match values {
-        Values::Each(array) => {
+    let coded = |values: &EvaluatedValues| match values {
+        EvaluatedValues::Each(array) => {
             let coded = array.as_any_dictionary_opt()?.as_any().downcast_ref::<DictionaryArray<UInt32Type>>()?;
-            // A dictionary that is larger than what names it is not worth it.
+            // A dictionary larger than its column would make more comparisons than rows.
             (coded.values().len() <= coded.len()).then(|| coded.clone())
         }
-        Values::One(_) => None,
+        EvaluatedValues::One(_) => None,
     };
     let (codes, answers) = match (first, second) {
-        (column, Values::One(_)) if let Some(coded) = coded(column) => {
+        (column, EvaluatedValues::One(_)) if let Some(coded) = coded(column) => {
             (coded.keys().clone(), compare(coded.values(), second)?)
         }
-        (Values::One(_), column) if let Some(coded) = coded(column) => {
+        (EvaluatedValues::One(_), column) if let Some(coded) = coded(column) => {
             (coded.keys().clone(), compare(first, coded.values())?)
         }
         _ => return compare(first, second),
     };
-    let is = |row: usize, bits: &BooleanBuffer| {
-        bits.len() > codes.value(row) as usize && bits.value(codes.value(row) as usize)
+    // A byte is faster to look up than a bit. A null row may hold any code, also one outside the dictionary.
+    let of_rows = |bits: &BooleanBuffer| {
+        let answers: Vec<bool> = bits.iter().collect();
+        let codes = codes.values();
+        BooleanBuffer::collect_bool(codes.len(), |row| answers.get(codes[row] as usize).is_some_and(|&is| is))
     };
-    let bits = BooleanBuffer::collect_bool(codes.len(), |row| is(row, answers.values()));
-    let nulls = answers.nulls().map(|nulls| BooleanBuffer::collect_bool(codes.len(), |row| is(row, nulls.inner())));
+    let bits = of_rows(answers.values());
+    let nulls = answers.nulls().map(|nulls| of_rows(nulls.inner()));
     Ok(BooleanArray::new(bits, NullBuffer::union(codes.nulls(), nulls.map(NullBuffer::new).as_ref())))
 }
 
@@ -226,7 +240,7 @@ where
     }))
 }
 
-/// Numbers as floating ones, to the nearest.
+/// Numbers as `f64`, rounded to the nearest value.
 fn as_real(column: &PropertyColumn) -> Float64Array {
     match column.values() {
         TypedArray::I64(array) => array.unary::<_, Float64Type>(|value| value as f64),

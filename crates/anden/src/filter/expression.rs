@@ -1,42 +1,43 @@
-//! From the text of a predicate to a tree in which every part has a type.
+//! Parses a predicate into a typed tree.
 //!
-//! The grammar is SQL's, read by `sqlparser`; what stands here says which of its expressions a predicate may have, and
-//! what they mean for the types of properties.
+//! The grammar is SQL, parsed by `sqlparser`. This module restricts the expressions that a predicate may use, and
+//! resolves the types of properties.
 
+use anden_graph::property::{ColumnBuilder, OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 use arrow_array::ArrayRef;
-use graph::property::{ColumnBuilder, OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 use sqlparser::ast::{BinaryOperator, Expr, InTarget, Spanned, UnaryOperator, Value};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, Tokenizer};
 
-use crate::properties::no_such;
+use crate::error::no_such;
 use crate::{Error, Result};
 
-/// A longer text is no predicate of a person.
+/// Maximum length of the text. Longer texts are refused before parsing.
 const MAX_BYTES: usize = 64 << 10;
-/// A chain of operators is a tree as deep as it is long, and the parser's tree is taken apart level by level.
+/// A chain of operators is a tree as deep as the chain, and the parser's tree is taken apart recursively. The limit
+/// bounds the stack.
 const MAX_PARTS: usize = 2_000;
-/// The deepest nesting.
+/// Maximum nesting depth.
 const MAX_DEPTH: usize = 128;
 
-/// A part of a predicate.
+/// A node of a predicate.
 #[derive(Debug)]
 pub(super) enum Node {
-    /// The values of a property, by its place among the columns that the predicate reads.
+    /// A property, by its position among the columns that the predicate reads.
     Column(usize),
-    /// One value for all rows, as an array of one.
+    /// A constant, as an array of length one.
     Literal(ArrayRef),
-    /// Whole numbers as floating ones.
+    /// Converts numbers to `f64`.
     AsReal(Box<Node>),
-    /// Dates as the timestamps of their midnights.
+    /// Converts dates to timestamps at midnight.
     AsTimestamp(Box<Node>),
     Compare(Comparison, Box<[Node; 2]>),
     Calculate(Calculation, Box<[Node; 2]>),
     Minus(Box<Node>),
-    /// True where all are.
+    /// Logical AND.
     All(Vec<Node>),
-    /// True where one is.
+    /// Logical OR.
     Any(Vec<Node>),
     Not(Box<Node>),
     IsNull(Box<Node>),
@@ -52,7 +53,7 @@ impl Node {
             Self::Column(_) | Self::Literal(_) => false,
             Self::Calculate(Calculation::BitAnd | Calculation::BitOr | Calculation::BitXor, both)
             | Self::Compare(_, both) => both.iter().any(Self::can_fail),
-            // A pattern that is no literal may be too large.
+            // A pattern that is not a literal may be too large.
             Self::Like { both, .. } => both[0].can_fail() || !matches!(both[1], Self::Literal(_)),
             Self::AsTimestamp(_) | Self::Calculate(..) | Self::Minus(_) => true,
             Self::AsReal(inner) | Self::Not(inner) | Self::IsNull(inner) => inner.can_fail(),
@@ -83,25 +84,26 @@ pub(super) enum Calculation {
     BitXor,
 }
 
-/// A predicate over the properties of edges or of vertices.
+/// A predicate over the properties of edges or vertices.
 #[derive(Debug)]
 pub(super) struct Predicate {
     pub(super) root: Node,
-    /// The places in the schema of the properties that it reads.
+    /// Schema positions of the properties that the predicate reads.
     pub(super) columns: Vec<usize>,
 }
 
 impl Predicate {
-    /// Reads the text of a predicate over properties of `schema`, which are those of `whose`.
+    /// Parses a predicate over properties of `schema`; `whose` names their owners in messages.
     ///
     /// # Errors
-    /// It is none; it names a property that is not there, or its types do not fit. The message names the character.
+    /// The text does not parse, names an unknown property, or mixes incompatible types. The message has the character
+    /// position.
     pub(super) fn parse(text: &str, schema: &PropertySchema, whose: &str) -> Result<Self> {
         let expression = parsed(text)?;
-        let mut reader = Reader { schema, whose, columns: Vec::new(), depth: 0 };
+        let mut reader = ExpressionReader { schema, whose, columns: Vec::new(), depth: 0 };
         let root = reader.boolean(&expression)?;
         let predicate = Self { root, columns: reader.columns };
-        // What is wrong whatever the values are shows without any.
+        // Evaluating zero rows reveals errors that do not depend on values.
         let type_of =
             |place: &usize| schema.get(*place).map_or(PropertyType::String, |(_, property_type)| property_type);
         let columns = predicate.columns.iter().map(|place| PropertyColumn::nulls(type_of(place), 0));
@@ -109,17 +111,16 @@ impl Predicate {
         Ok(predicate)
     }
 
-    /// Whether there are values for which it can be neither true nor false nor null: a calculation that leaves the range
-    /// of its type.
+    /// Whether some values make the evaluation fail, for example by overflow.
     pub(super) fn can_fail(&self) -> bool {
         self.root.can_fail()
     }
 }
 
-/// A node, and its type; none of a null.
+/// A node and its type; a null literal has none.
 type Typed = (Node, Option<PropertyType>);
 
-struct Reader<'a> {
+struct ExpressionReader<'a> {
     schema: &'a PropertySchema,
     whose: &'a str,
     columns: Vec<usize>,
@@ -146,14 +147,14 @@ fn parsed(text: &str) -> Result<Expr> {
         ParserError::TokenizerError(what) | ParserError::ParserError(what) => {
             let (what, place) = what.rsplit_once(" at Line: ").unwrap_or((&what, ""));
             let column = place.rsplit_once("Column: ").and_then(|(_, column)| column.trim().parse().ok());
-            // Without a place, it is the end where more was expected.
+            // Without a position, the error is at the end of the text.
             wrong(column.unwrap_or(text.chars().count() as u64 + 1), what)
         }
         ParserError::RecursionLimitExceeded => too_deep(1),
     })
 }
 
-/// Whether a token may stand one level deeper in the tree than the one before. The parser itself bounds parentheses.
+/// Whether a token can add a level to the tree. The parser limits parentheses itself.
 fn may_nest(token: &Token) -> bool {
     let is_flat = matches!(token, Token::Whitespace(_) | Token::Comma | Token::LParen | Token::RParen);
     !is_flat && !matches!(token, Token::Number(..) | Token::SingleQuotedString(_))
@@ -164,14 +165,14 @@ fn too_deep(character: u64) -> Error {
 }
 
 fn wrong(character: u64, what: impl std::fmt::Display) -> Error {
-    Error::InvalidInput(format!("character {character}: {what}"))
+    Error::InvalidInput(format!("character {character}: {what}").into())
 }
 
 fn wrong_at(expression: &Expr, what: impl std::fmt::Display) -> Error {
     wrong(start(expression), what)
 }
 
-/// The character at which an expression begins.
+/// The character position at which an expression begins.
 fn start(expression: &Expr) -> u64 {
     let mut first = expression;
     while let Expr::BinaryOp { left, .. } = first {
@@ -184,8 +185,8 @@ fn said(of: Option<PropertyType>) -> &'static str {
     of.map_or("null", PropertyType::name)
 }
 
-impl Reader<'_> {
-    /// An expression that is true, false or null.
+impl ExpressionReader<'_> {
+    /// A Boolean expression.
     fn boolean(&mut self, expression: &Expr) -> Result<Node> {
         let (node, found) = self.value(expression)?;
         match found {
@@ -198,6 +199,7 @@ impl Reader<'_> {
 
     fn value(&mut self, expression: &Expr) -> Result<Typed> {
         self.depth += 1;
+        // Each level is a recursive call, so the limit bounds the stack.
         if self.depth > MAX_DEPTH {
             return Err(too_deep(start(expression)));
         }
@@ -218,6 +220,7 @@ impl Reader<'_> {
             },
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => boolean(Node::Not(Box::new(self.boolean(expr)?))),
             Expr::UnaryOp { op: UnaryOperator::Plus, expr } => self.number(expr),
+            // The sign joins the literal first: -9223372036854775808 is an i64, its absolute value is not.
             Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match &**expr {
                 Expr::Value(value) => negative(expression, &value.value),
                 _ => {
@@ -255,6 +258,7 @@ impl Reader<'_> {
                 no_such("property", self.whose, name, self.schema.iter().map(|(name, _)| name)),
             ));
         };
+        // A property that is named repeatedly is read once.
         let column = self.columns.iter().position(|&known| known == place).unwrap_or_else(|| {
             self.columns.push(place);
             self.columns.len() - 1
@@ -265,7 +269,8 @@ impl Reader<'_> {
     fn binary(&mut self, expression: &Expr, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Typed> {
         let comparison = match op {
             BinaryOperator::And | BinaryOperator::Or => {
-                // A long chain leans to the left: it is taken apart here, not one level deeper for each part.
+                // A long AND or OR chain leans to the left. Flatten it here, so that its length does not count as
+                // depth.
                 let (mut first, mut parts) = (left, vec![right]);
                 while let Expr::BinaryOp { left, op: other, right } = first
                     && other == op
@@ -273,6 +278,7 @@ impl Reader<'_> {
                     parts.push(right);
                     first = left;
                 }
+                // The chain is read from its right end, so the parts are reversed.
                 let parts = std::iter::once(first).chain(parts.into_iter().rev());
                 let parts = parts.map(|part| self.boolean(part)).collect::<Result<_>>()?;
                 let node = if *op == BinaryOperator::And { Node::All(parts) } else { Node::Any(parts) };
@@ -344,7 +350,7 @@ impl Reader<'_> {
         Ok(Node::Like { is_case_sensitive, both: Box::new([string(text)?, string(pattern)?]) })
     }
 
-    /// Two values in one type; `None` where there is none that holds both.
+    /// Converts two values to a common type; `None` if no type holds both.
     fn same_type(&self, first: Typed, second: Typed) -> Option<(Node, Node, Option<PropertyType>)> {
         use PropertyType::{Date, F32, F64, I64, String, Timestamp, U64};
         let ((first, a), (second, b)) = (first, second);
@@ -355,7 +361,7 @@ impl Reader<'_> {
         if a == b {
             return Some((first, second, Some(a)));
         }
-        // A literal takes the type of what it is compared with, where that holds it.
+        // A literal takes the type of the other side, if that type holds its value.
         if let Some(first) = literal_as(&first, b) {
             return Some((first, second, Some(b)));
         }
@@ -375,7 +381,7 @@ impl Reader<'_> {
     }
 }
 
-/// A null takes the type of what stands beside it.
+/// A null literal takes the type of the other side.
 fn typed_null(node: Node, of: Option<PropertyType>, wanted: Option<PropertyType>) -> Option<Node> {
     match (of, wanted) {
         (None, Some(wanted)) => Some(Node::Literal(one(PropertyValue::Null, wanted)?)),
@@ -383,7 +389,7 @@ fn typed_null(node: Node, of: Option<PropertyType>, wanted: Option<PropertyType>
     }
 }
 
-/// A literal in another type: exactly that value, or text as files have it.
+/// A literal converted to another type without loss. Text is parsed as in files.
 fn literal_as(node: &Node, to: PropertyType) -> Option<Node> {
     let Node::Literal(array) = node else { return None };
     let column = PropertyColumn::from_array(array.clone()).ok()?;
@@ -410,6 +416,7 @@ fn literal(expression: &Expr, value: &Value) -> Result<Typed> {
         Value::Null => (PropertyValue::Null, None),
         _ => return Err(not_allowed(expression)),
     };
+    // A null literal has some type until the other side gives one.
     let array = one(value, of.unwrap_or(PropertyType::Boolean)).ok_or_else(|| not_allowed(expression))?;
     Ok((Node::Literal(array), of))
 }
@@ -421,7 +428,7 @@ fn negative(expression: &Expr, value: &Value) -> Result<Typed> {
     }
 }
 
-/// A number in the narrowest type: `i64`, `u64`, then `f64`.
+/// A number literal in the narrowest type: `i64`, `u64`, then `f64`.
 fn number(expression: &Expr, digits: &str) -> Result<Typed> {
     for of in [PropertyType::I64, PropertyType::U64, PropertyType::F64] {
         if let Some(array) = OwnedValue::parse(digits, of).ok().and_then(|value| one(value.as_value(), of)) {

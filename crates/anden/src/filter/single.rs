@@ -1,46 +1,46 @@
-//! Questions about single vertices of a part that is not laid out: the entries that they meet are tested.
+//! Queries on a part that is not laid out: each entry is tested as it is read.
 
 use std::ops::{ControlFlow, Range};
-use std::sync::{Mutex, PoisonError};
 
-use base::VertexId;
-use graph::{Direction, Graph, InEdges, Page, Parts, Side, Weight, WeightType, WeightedEdges, WillNeed};
-use lama::Entries;
+use anden_base::VertexId;
+use anden_graph::{Direction, Graph, GraphKind, Page, Parts, Weight, WeightType, WeightedEdges, WillNeed};
+use anden_snapshots::{Entries, SnapshotView};
+use parking_lot::Mutex;
 
-use super::Part;
+use super::FilteredPart;
 use crate::{Error, Result};
 
-/// To test the entries of one list takes about as long as to lay out this number of entries.
+/// Cost of a test of one list, in entries of a layout.
 const LIST_COST: usize = 100;
 
-/// The lists for a question about a few of them.
+/// The lists for a query that reads a few of them.
 pub(crate) enum SingleLists<'a> {
-    /// All entries of these lists count.
-    Whole(&'a lama::View),
-    /// Those of a part that is not laid out.
+    /// Lists in which every entry counts.
+    Whole(&'a SnapshotView),
+    /// Lists of a part that is not laid out.
     Tested(TestedLists<'a>),
 }
 
 impl SingleLists<'_> {
-    /// The entries of a list whose other ends `is_wanted` says.
+    /// The entries of a list whose other end satisfies `is_wanted`.
     pub(crate) fn entries(
         &self,
-        side: Side,
+        direction: Direction,
         vertex: VertexId,
         is_wanted: impl Fn(VertexId) -> bool,
     ) -> Result<Entries> {
         match self {
-            Self::Tested(tested) => tested.entries(side, vertex, is_wanted),
+            Self::Tested(tested) => tested.entries(direction, vertex, is_wanted),
             Self::Whole(lists) => {
                 let mut entries = Entries::default();
-                lists.push_entries(side, vertex, &mut entries, |other, _| Ok::<_, Error>(is_wanted(other)))?;
+                lists.push_entries(direction, vertex, &mut entries, |other, _| Ok::<_, Error>(is_wanted(other)))?;
                 Ok(entries)
             }
         }
     }
 }
 
-/// Asks a question about a few lists of a view.
+/// Runs a query on a few lists of a view.
 macro_rules! on_single {
     ($view:expr, $lists:ident => $call:expr) => {
         match $view.single_lists() {
@@ -48,6 +48,7 @@ macro_rules! on_single {
             $crate::filter::SingleLists::Tested(tested) => {
                 let $lists = &tested;
                 let found = $call;
+                // Lists look empty after an error, so the answer counts only without one.
                 tested.check_tests()?;
                 found
             }
@@ -56,27 +57,27 @@ macro_rules! on_single {
 }
 pub(crate) use on_single;
 
-/// The lists of a part, each tested whenever it is read.
+/// The lists of a part; each list is tested at each read.
 pub(crate) struct TestedLists<'a> {
-    stored: &'a lama::View,
-    part: &'a Part,
-    /// What went wrong first; lists look empty from there on.
+    stored: &'a SnapshotView,
+    part: &'a FilteredPart,
+    /// The first error. Lists look empty after it.
     fault: Mutex<Option<Error>>,
 }
 
 impl<'a> TestedLists<'a> {
-    pub(crate) fn new(stored: &'a lama::View, part: &'a Part) -> Self {
+    pub(crate) fn new(stored: &'a SnapshotView, part: &'a FilteredPart) -> Self {
         Self { stored, part, fault: Mutex::default() }
     }
 
-    /// What went wrong in tests, if anything.
+    /// Returns and clears the error of the tests, if any.
     pub(crate) fn check_tests(&self) -> Result<()> {
-        self.fault.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+        self.fault.lock().take().map_or(Ok(()), Err)
     }
 
     fn or_fault<T: Default>(&self, found: Result<T>) -> T {
         found.unwrap_or_else(|error| {
-            self.fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            self.fault.lock().get_or_insert(error);
             T::default()
         })
     }
@@ -95,10 +96,10 @@ impl<'a> TestedLists<'a> {
         Ok(true)
     }
 
-    /// The entries of a list of the part whose other ends `is_wanted` says.
+    /// The entries of a list of the part whose other end satisfies `is_wanted`.
     pub(crate) fn entries(
         &self,
-        side: Side,
+        direction: Direction,
         vertex: VertexId,
         is_wanted: impl Fn(VertexId) -> bool,
     ) -> Result<Entries> {
@@ -106,7 +107,7 @@ impl<'a> TestedLists<'a> {
         if !self.has(vertex)? {
             return Ok(entries);
         }
-        self.stored.push_entries(side, vertex, &mut entries, |other, _| Ok::<_, Error>(is_wanted(other)))?;
+        self.stored.push_entries(direction, vertex, &mut entries, |other, _| Ok::<_, Error>(is_wanted(other)))?;
         self.part.spend(LIST_COST + entries.len());
         for filter in self.part.filters() {
             if let Some(edges) = filter.edges.as_ref().filter(|_| !entries.is_empty()) {
@@ -121,20 +122,20 @@ impl<'a> TestedLists<'a> {
         Ok(entries)
     }
 
-    fn list(&self, side: Side, vertex: VertexId) -> Entries {
-        self.or_fault(self.entries(side, vertex, |_| true))
+    fn list(&self, direction: Direction, vertex: VertexId) -> Entries {
+        self.or_fault(self.entries(direction, vertex, |_| true))
     }
 
     fn weighted<W: Weight>(
         &self,
-        side: Side,
+        direction: Direction,
         vertex: VertexId,
         mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         if self.weight_type() != Some(W::TYPE) {
             return ControlFlow::Continue(());
         }
-        let entries = self.list(side, vertex);
+        let entries = self.list(direction, vertex);
         let weights: Vec<W> = entries.weights.iter().map(|&bits| W::of_bits(bits)).collect();
         body(&entries.targets, &weights)
     }
@@ -145,8 +146,9 @@ impl WillNeed for TestedLists<'_> {
         self.stored.is_listening()
     }
 
-    fn will_need(&self, side: Side, _: Parts, vertices: &[VertexId]) {
-        self.stored.will_need(side, Parts::Weighted, vertices);
+    fn will_need(&self, direction: Direction, _: Parts, vertices: &[VertexId]) {
+        // The tests read weights and rows, whatever the query asks for.
+        self.stored.will_need(direction, Parts::Weighted, vertices);
     }
 
     fn forget_needs(&self) {
@@ -161,23 +163,23 @@ impl Graph for TestedLists<'_> {
         self.stored.vertex_bound()
     }
 
-    /// An upper bound: vertices that a filter leaves out count too.
+    /// An upper bound: includes vertices that the filter excludes.
     fn num_vertices(&self) -> usize {
         self.stored.num_vertices()
     }
 
-    /// An upper bound: edges that a filter leaves out count too.
+    /// An upper bound: includes edges that the filter excludes.
     fn num_edges(&self) -> u64 {
         self.stored.num_edges()
     }
 
-    /// An upper bound: edges that a filter leaves out count too.
+    /// An upper bound: includes arcs that the filter excludes.
     fn num_arcs(&self) -> u64 {
         self.stored.num_arcs()
     }
 
-    fn direction(&self) -> Direction {
-        self.stored.direction()
+    fn graph_kind(&self) -> GraphKind {
+        self.stored.graph_kind()
     }
 
     fn is_multigraph(&self) -> bool {
@@ -188,65 +190,42 @@ impl Graph for TestedLists<'_> {
         self.or_fault(self.has(vertex))
     }
 
-    fn out_degree(&self, vertex: VertexId) -> usize {
-        self.list(Side::Out, vertex).len()
+    fn has_lists(&self, direction: Direction) -> bool {
+        self.stored.has_lists(direction)
     }
 
-    fn rough_out_degree(&self, vertex: VertexId) -> usize {
-        self.stored.rough_out_degree(vertex)
+    fn degree(&self, direction: Direction, vertex: VertexId) -> usize {
+        self.list(direction, vertex).len()
     }
 
-    fn for_each_out_fragment(
+    fn rough_degree(&self, direction: Direction, vertex: VertexId) -> usize {
+        self.stored.rough_degree(direction, vertex)
+    }
+
+    fn for_each_fragment(
         &self,
+        direction: Direction,
         vertex: VertexId,
         mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        body(&self.list(Side::Out, vertex).targets)
+        body(&self.list(direction, vertex).targets)
     }
 
-    fn for_each_out_page(
+    fn for_each_page(
         &self,
+        direction: Direction,
         vertices: Range<VertexId>,
         mut body: impl FnMut(Page<'_, u32>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        body(Page::Patched(vertices))
-    }
-
-    fn check(&self) -> base::Result<()> {
-        self.stored.check()
-    }
-}
-
-impl InEdges for TestedLists<'_> {
-    fn has_in_edges(&self) -> bool {
-        self.stored.has_in_edges()
-    }
-
-    fn in_degree(&self, vertex: VertexId) -> usize {
-        self.list(Side::In, vertex).len()
-    }
-
-    fn rough_in_degree(&self, vertex: VertexId) -> usize {
-        self.stored.rough_in_degree(vertex)
-    }
-
-    fn for_each_in_fragment(
-        &self,
-        vertex: VertexId,
-        mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        body(&self.list(Side::In, vertex).targets)
-    }
-
-    fn for_each_in_page(
-        &self,
-        vertices: Range<VertexId>,
-        mut body: impl FnMut(Page<'_, u32>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        match self.has_in_edges() {
+        match self.has_lists(direction) {
+            // A dense page would hand out entries that no filter has tested.
             true => body(Page::Patched(vertices)),
             false => body(Page::Empty(vertices)),
         }
+    }
+
+    fn check(&self) -> anden_base::Result<()> {
+        self.stored.check()
     }
 }
 
@@ -255,19 +234,12 @@ impl WeightedEdges for TestedLists<'_> {
         self.stored.weight_type()
     }
 
-    fn for_each_weighted_out_fragment<W: Weight>(
+    fn for_each_weighted_fragment<W: Weight>(
         &self,
+        direction: Direction,
         vertex: VertexId,
         body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.weighted(Side::Out, vertex, body)
-    }
-
-    fn for_each_weighted_in_fragment<W: Weight>(
-        &self,
-        vertex: VertexId,
-        body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        self.weighted(Side::In, vertex, body)
+        self.weighted(direction, vertex, body)
     }
 }

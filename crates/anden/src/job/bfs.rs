@@ -1,13 +1,13 @@
 //! The kernel `bfs` in the table.
 
-use kernels::bfs::{BfsParams, BfsResult, bfs, verify};
+use anden_kernels::bfs::{BfsParams, BfsResult, bfs, verify};
 
-use super::{Kernel, Outcome, Parameter, Parameters, Sources, Value, Values};
+use super::{JobOutcome, Kernel, Parameter, Parameters, Sources, Value, Values};
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "bfs",
-    about: "the number of steps from a source to every vertex",
+    about: "breadth-first search: the number of hops from a source to each vertex",
     value: "distance",
     parameters: &[Parameter::Source, Parameter::Parents],
     algorithms: &[],
@@ -16,18 +16,18 @@ pub(super) const KERNEL: Kernel = Kernel {
     run,
 };
 
-fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn JobOutcome>> {
     let params = BfsParams { source: parameters.one_source(view)?, parents: parameters.parents };
     let result = view.explained(bfs(&parameters.context(view), view.lists(), &params))?;
-    Ok(Box::new(Found { params, result }))
+    Ok(Box::new(BfsJobOutcome { params, result }))
 }
 
-struct Found {
+struct BfsJobOutcome {
     params: BfsParams,
     result: BfsResult,
 }
 
-impl Outcome for Found {
+impl JobOutcome for BfsJobOutcome {
     fn summary(&self, view: &View) -> Result<Vec<(&'static str, Value)>> {
         Ok(vec![
             ("source", Value::Key(view.key(self.params.source)?)),

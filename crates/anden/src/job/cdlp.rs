@@ -1,13 +1,13 @@
 //! The kernel `cdlp` in the table.
 
-use kernels::cdlp::{CdlpParams, CdlpResult, cdlp, verify};
+use anden_kernels::cdlp::{CdlpParams, CdlpResult, cdlp, verify};
 
-use super::{Kernel, Outcome, Parameter, Parameters, Sources, Value, Values};
+use super::{JobOutcome, Kernel, Parameter, Parameters, Sources, Value, Values};
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "cdlp",
-    about: "communities: vertices that take the label that most of their neighbours have",
+    about: "communities by label propagation: each vertex takes the most frequent label of its neighbors",
     value: "community",
     parameters: &[Parameter::Iterations],
     algorithms: &[],
@@ -16,21 +16,21 @@ pub(super) const KERNEL: Kernel = Kernel {
     run,
 };
 
-fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn JobOutcome>> {
     let defaults = CdlpParams::default();
     let iterations = parameters.iterations.unwrap_or(defaults.iterations);
-    // Of labels that are as frequent, the one with the smallest key wins, whatever the ids are.
+    // Ties between labels go to the smallest key, so that results do not depend on ids.
     let params = CdlpParams { iterations, order: view.order_of_keys()? };
     let result = view.explained(cdlp(&parameters.context(view), view.lists(), &params))?;
-    Ok(Box::new(Found { params, result }))
+    Ok(Box::new(CdlpJobOutcome { params, result }))
 }
 
-struct Found {
+struct CdlpJobOutcome {
     params: CdlpParams,
     result: CdlpResult,
 }
 
-impl Outcome for Found {
+impl JobOutcome for CdlpJobOutcome {
     fn summary(&self, _view: &View) -> Result<Vec<(&'static str, Value)>> {
         Ok(vec![
             ("communities", Value::Integer(self.result.communities)),

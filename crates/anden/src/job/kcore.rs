@@ -1,13 +1,13 @@
 //! The kernel `kcore` in the table.
 
-use kernels::kcore::{KcoreParams, KcoreResult, kcore, verify};
+use anden_kernels::kcore::{KcoreParams, KcoreResult, kcore, verify};
 
-use super::{Kernel, Outcome, Parameters, Sources, Value, Values};
+use super::{JobOutcome, Kernel, Parameters, Sources, Value, Values};
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "kcore",
-    about: "how dense the densest part is that every vertex belongs to (coreness)",
+    about: "k-core decomposition: the coreness of each vertex",
     value: "core",
     parameters: &[],
     algorithms: &[],
@@ -16,16 +16,16 @@ pub(super) const KERNEL: Kernel = Kernel {
     run,
 };
 
-fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn JobOutcome>> {
     let result = view.explained(kcore(&parameters.context(view), view.lists(), &KcoreParams::default()))?;
-    Ok(Box::new(Found { result }))
+    Ok(Box::new(KcoreJobOutcome { result }))
 }
 
-struct Found {
+struct KcoreJobOutcome {
     result: KcoreResult,
 }
 
-impl Outcome for Found {
+impl JobOutcome for KcoreJobOutcome {
     fn summary(&self, _view: &View) -> Result<Vec<(&'static str, Value)>> {
         Ok(vec![("degeneracy", Value::Integer(self.result.degeneracy.into()))])
     }

@@ -1,13 +1,13 @@
 //! The kernel `lcc` in the table.
 
-use kernels::lcc::{LccParams, LccResult, lcc, verify};
+use anden_kernels::lcc::{LccParams, LccResult, lcc, verify};
 
-use super::{Kernel, Outcome, Parameters, Sources, Value, Values};
+use super::{JobOutcome, Kernel, Parameters, Sources, Value, Values};
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "lcc",
-    about: "how near the neighbours of every vertex come to being all joined (clustering coefficient)",
+    about: "local clustering coefficient: the share of pairs of a vertex's neighbors that are joined",
     value: "coefficient",
     parameters: &[],
     algorithms: &[],
@@ -16,16 +16,16 @@ pub(super) const KERNEL: Kernel = Kernel {
     run,
 };
 
-fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn JobOutcome>> {
     let result = view.explained(lcc(&parameters.context(view), view.lists(), &LccParams::default()))?;
-    Ok(Box::new(Found { result }))
+    Ok(Box::new(LccJobOutcome { result }))
 }
 
-struct Found {
+struct LccJobOutcome {
     result: LccResult,
 }
 
-impl Outcome for Found {
+impl JobOutcome for LccJobOutcome {
     fn summary(&self, _view: &View) -> Result<Vec<(&'static str, Value)>> {
         Ok(vec![("mean", Value::Real(self.result.mean))])
     }

@@ -1,16 +1,16 @@
 //! The kernel `pagerank` in the table.
 
-use kernels::pagerank::{
+use anden_kernels::pagerank::{
     Algorithm, PageRankParams, PageRankResult, pagerank, verify, verify_weighted, weighted_pagerank,
 };
 
-use super::{Kernel, Outcome, Parameter, Parameters, Sources, Value, Values, ranking};
+use super::{JobOutcome, Kernel, Parameter, Parameters, Sources, Value, Values, ranking};
 use crate::weighted::on_weighted;
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "pagerank",
-    about: "how much weight the edges give to every vertex; with sources, seen from them",
+    about: "PageRank: the influence of each vertex; with sources, personalized PageRank",
     value: "score",
     parameters: &[
         Parameter::Source,
@@ -26,10 +26,10 @@ pub(super) const KERNEL: Kernel = Kernel {
     run,
 };
 
-/// The algorithm that drops the mass of vertices without out-edges.
+/// The algorithm that drops the rank of vertices without out-edges.
 const GAP: &str = "gap";
 
-fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn JobOutcome>> {
     let defaults = PageRankParams::default();
     let params = PageRankParams {
         damping: parameters.damping.unwrap_or(defaults.damping),
@@ -41,22 +41,22 @@ fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
     };
     if parameters.weight.is_none() {
         let result = view.explained(pagerank(&parameters.context(view), view.lists(), &params))?;
-        return Ok(Box::new(Found { params, weighted: None, result }));
+        return Ok(Box::new(PageRankJobOutcome { params, weighted: None, result }));
     }
     let view = parameters.weighted(view)?;
     let result = on_weighted!(view, graph => weighted_pagerank(&parameters.context(&view), graph, &params));
     let result = view.explained(result)?;
-    Ok(Box::new(Found { params, weighted: Some(view), result }))
+    Ok(Box::new(PageRankJobOutcome { params, weighted: Some(view), result }))
 }
 
-struct Found {
+struct PageRankJobOutcome {
     params: PageRankParams,
-    /// The graph with the weights that count, where they do.
+    /// The view with the weights, in a weighted run.
     weighted: Option<View>,
     result: PageRankResult,
 }
 
-impl Outcome for Found {
+impl JobOutcome for PageRankJobOutcome {
     fn summary(&self, view: &View) -> Result<Vec<(&'static str, Value)>> {
         Ok(vec![
             ("iterations", Value::Integer(self.result.iterations.into())),

@@ -1,36 +1,42 @@
-//! The parameters of all kernels together. Each kernel takes some of them and refuses the rest.
+//! The parameters of all kernels. Each kernel accepts some of them and refuses the rest.
 
 use crate::{Error, Key, Result, View};
-use base::VertexId;
-use kernels::{Context, Medium};
+use anden_base::VertexId;
+use anden_kernels::{Context, Medium, SourceChoice};
 
-/// What a job may be told; everything that is not given is chosen by the kernel.
+/// Graphs with at most this many vertices use all of them as sources by default, which is exact.
+const MAX_EXACT_VERTICES: usize = 1000;
+/// Default number of sampled sources in a larger graph.
+const DEFAULT_SAMPLE: usize = 16;
+/// Default seed of the sample: fixed, so that runs are repeatable.
+const SAMPLE_SEED: u64 = 1;
+
+/// The parameters of a job. The kernel chooses a default for each missing one.
 #[derive(Clone, Debug, Default)]
 pub struct Parameters {
-    /// Where to start.
+    /// The sources, by key.
     pub source: Vec<Key>,
-    /// How many sources to sample; as many as there are vertices or more: all of them.
+    /// Number of sampled sources. If the graph has no more vertices, all are sources.
     pub sources: Option<u64>,
-    /// What the sample is drawn by: the same seed gives the same sources.
+    /// Seed of the sample. Equal seeds give equal sources.
     pub seed: Option<u64>,
-    /// How many iterations to make.
+    /// Number of iterations.
     pub iterations: Option<u32>,
-    /// When to stop: at a smaller change.
+    /// The run stops at a change below this value.
     pub tolerance: Option<f64>,
     /// The share of rank that follows edges.
     pub damping: Option<f64>,
-    /// The width of a bucket of distances.
+    /// The width of a distance bucket.
     pub delta: Option<f64>,
-    /// Which algorithm, where there are several.
+    /// The algorithm, for kernels with several.
     pub algorithm: Option<String>,
     /// The edge property that holds the weights.
     pub weight: Option<String>,
-    /// Whether parents are wanted in place of distances.
+    /// Return parents in place of distances.
     pub parents: bool,
-    /// Whether to take the way that suits a graph in memory, or the one for a graph on a disk, wherever it is. Every
-    /// kernel takes it; some have one way only.
+    /// The variant for graphs in memory or for graphs on disk. Every kernel accepts it; some have one variant only.
     pub variant: Medium,
-    /// Whether the values by vertex are wanted where they cost extra (triangles). Every kernel takes it.
+    /// Return values by vertex even if they cost extra (triangles). Every kernel accepts it.
     pub values: bool,
 }
 
@@ -51,7 +57,7 @@ pub enum Parameter {
 }
 
 impl Parameter {
-    /// What users call it.
+    /// The name that users type.
     pub fn name(self) -> &'static str {
         match self {
             Self::Source => "source",
@@ -69,7 +75,7 @@ impl Parameter {
 }
 
 impl Parameters {
-    /// Those that are given.
+    /// The parameters that are set.
     pub fn given(&self) -> Vec<Parameter> {
         let given = [
             (!self.source.is_empty(), Parameter::Source),
@@ -86,22 +92,34 @@ impl Parameters {
         given.into_iter().filter(|(is_given, _)| *is_given).map(|(_, parameter)| parameter).collect()
     }
 
-    /// What a kernel works with beside the view.
+    /// The context of the kernel, with the requested variant.
     pub(super) fn context<'a>(&self, view: &'a View) -> Context<'a> {
         Context { medium: self.variant, ..view.context() }
     }
 
-    /// The sources as ids.
+    /// The sources as vertex ids.
     pub(super) fn sources(&self, view: &View) -> Result<Vec<VertexId>> {
         self.source.iter().map(|key| view.vertex(key.clone())).collect()
     }
 
-    /// The view with the weights that the kernel is to use.
+    /// The sources of a kernel that searches from several: the given ones, a sample, or all.
+    pub(super) fn source_choice(&self, view: &View) -> Result<SourceChoice> {
+        let sampled = |count| SourceChoice::Sampled { count, seed: self.seed.unwrap_or(SAMPLE_SEED) };
+        Ok(match (self.sources(view)?, self.sources) {
+            (given, None) if !given.is_empty() => SourceChoice::Given(given),
+            (_, Some(count)) if count >= view.num_vertices() as u64 => SourceChoice::All,
+            (_, Some(count)) => sampled(usize::try_from(count).unwrap_or(usize::MAX)),
+            (_, None) if view.num_vertices() <= MAX_EXACT_VERTICES => SourceChoice::All,
+            (_, None) => sampled(DEFAULT_SAMPLE),
+        })
+    }
+
+    /// The view with the requested weights.
     pub(super) fn weighted(&self, view: &View) -> Result<View> {
         self.weight.as_deref().map_or_else(|| Ok(view.clone()), |name| view.with_weight(name))
     }
 
-    /// The source of a kernel that needs one.
+    /// The source of a kernel that needs exactly one.
     pub(super) fn one_source(&self, view: &View) -> Result<VertexId> {
         let source = self.source.first().ok_or_else(|| Error::InvalidInput("a source is needed".into()))?;
         view.vertex(source.clone())

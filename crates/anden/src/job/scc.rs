@@ -1,13 +1,13 @@
 //! The kernel `scc` in the table.
 
-use kernels::scc::{SccParams, SccResult, scc, verify};
+use anden_kernels::scc::{SccParams, SccResult, scc, verify};
 
-use super::{Kernel, Outcome, Parameters, Sources, Value, Values};
+use super::{JobOutcome, Kernel, Parameters, Sources, Value, Values};
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "scc",
-    about: "the parts in which paths lead from each vertex to every other",
+    about: "strongly connected components: paths lead from each vertex to every other one",
     value: "component",
     parameters: &[],
     algorithms: &[],
@@ -16,16 +16,16 @@ pub(super) const KERNEL: Kernel = Kernel {
     run,
 };
 
-fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn JobOutcome>> {
     let result = view.explained(scc(&parameters.context(view), view.lists(), &SccParams::default()))?;
-    Ok(Box::new(Found { result }))
+    Ok(Box::new(SccJobOutcome { result }))
 }
 
-struct Found {
+struct SccJobOutcome {
     result: SccResult,
 }
 
-impl Outcome for Found {
+impl JobOutcome for SccJobOutcome {
     fn summary(&self, _view: &View) -> Result<Vec<(&'static str, Value)>> {
         Ok(vec![
             ("components", Value::Integer(self.result.components)),

@@ -2,15 +2,15 @@
 
 use std::time::Instant;
 
-use kernels::sssp::{DistanceValue, Distances, SsspAlgorithm, SsspParams, SsspResult, sssp, verify};
+use anden_kernels::sssp::{DistanceValue, Distances, SsspAlgorithm, SsspParams, SsspResult, sssp, verify};
 
-use super::{Kernel, Outcome, Parameter, Parameters, Sources, Value, Values};
+use super::{JobOutcome, Kernel, Parameter, Parameters, Sources, Value, Values};
 use crate::weighted::on_weighted;
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "sssp",
-    about: "the least sum of weights from a source to every vertex",
+    about: "single-source shortest paths: the smallest sum of weights from a source to each vertex",
     value: "distance",
     parameters: &[Parameter::Source, Parameter::Delta, Parameter::Algorithm, Parameter::Weight],
     algorithms: &["delta-stepping", BELLMAN_FORD],
@@ -19,10 +19,10 @@ pub(super) const KERNEL: Kernel = Kernel {
     run,
 };
 
-/// The algorithm that works on all changed vertices at once.
+/// The algorithm that relaxes the edges of all changed vertices in each round.
 const BELLMAN_FORD: &str = "bellman-ford";
 
-fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn JobOutcome>> {
     let start = Instant::now();
     let view = parameters.weighted(view)?;
     view.needs_weights(KERNEL.name)?;
@@ -36,15 +36,15 @@ fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
     let params = SsspParams { source, delta: parameters.delta, algorithm, weights, ..SsspParams::default() };
     let result = on_weighted!(view, graph => sssp(&parameters.context(&view), graph, &params));
     let result = view.explained(result)?;
-    Ok(Box::new(Found { params, view, result, preparation_seconds }))
+    Ok(Box::new(SsspJobOutcome { params, view, result, preparation_seconds }))
 }
 
-struct Found {
+struct SsspJobOutcome {
     params: SsspParams,
-    /// The graph with the weights that counted.
+    /// The view with the weights that were used.
     view: View,
     result: SsspResult,
-    /// Laying out the weights where they are a property, and looking at all of them: done once a view.
+    /// Seconds to copy property weights and to scan all weights; once for each view.
     preparation_seconds: f64,
 }
 
@@ -55,7 +55,7 @@ fn value(distance: DistanceValue) -> Value {
     }
 }
 
-impl Outcome for Found {
+impl JobOutcome for SsspJobOutcome {
     fn summary(&self, view: &View) -> Result<Vec<(&'static str, Value)>> {
         Ok(vec![
             ("source", Value::Key(view.key(self.params.source)?)),

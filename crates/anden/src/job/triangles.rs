@@ -1,13 +1,13 @@
 //! The kernel `triangles` in the table.
 
-use kernels::triangles::{TriangleParams, TriangleResult, triangles, verify};
+use anden_kernels::triangles::{TriangleParams, TriangleResult, triangles, verify};
 
-use super::{Kernel, Outcome, Parameters, Sources, Value, Values};
+use super::{JobOutcome, Kernel, Parameters, Sources, Value, Values};
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "triangles",
-    about: "the number of sets of three vertices that are joined pairwise; by vertex, those that it is in",
+    about: "triangles: the number of triples of vertices that are joined pairwise, in all and by vertex",
     value: "triangles",
     parameters: &[],
     algorithms: &[],
@@ -16,17 +16,17 @@ pub(super) const KERNEL: Kernel = Kernel {
     run,
 };
 
-fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn JobOutcome>> {
     let params = TriangleParams { by_vertex: parameters.values, ..TriangleParams::default() };
     let result = view.explained(triangles(&parameters.context(view), view.lists(), &params))?;
-    Ok(Box::new(Found { result }))
+    Ok(Box::new(TrianglesJobOutcome { result }))
 }
 
-struct Found {
+struct TrianglesJobOutcome {
     result: TriangleResult,
 }
 
-impl Outcome for Found {
+impl JobOutcome for TrianglesJobOutcome {
     fn summary(&self, _view: &View) -> Result<Vec<(&'static str, Value)>> {
         Ok(vec![("triangles", Value::Integer(self.result.triangles))])
     }

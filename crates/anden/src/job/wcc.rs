@@ -1,13 +1,13 @@
 //! The kernel `wcc` in the table.
 
-use kernels::wcc::{WccParams, WccResult, verify, wcc};
+use anden_kernels::wcc::{WccParams, WccResult, verify, wcc};
 
-use super::{Kernel, Outcome, Parameters, Sources, Value, Values};
+use super::{JobOutcome, Kernel, Parameters, Sources, Value, Values};
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "wcc",
-    about: "the parts that hang together when edges lead both ways",
+    about: "weakly connected components: edges connect in both directions",
     value: "component",
     parameters: &[],
     algorithms: &[],
@@ -16,16 +16,16 @@ pub(super) const KERNEL: Kernel = Kernel {
     run,
 };
 
-fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn JobOutcome>> {
     let result = view.explained(wcc(&parameters.context(view), view.lists(), &WccParams::default()))?;
-    Ok(Box::new(Found { result }))
+    Ok(Box::new(WccJobOutcome { result }))
 }
 
-struct Found {
+struct WccJobOutcome {
     result: WccResult,
 }
 
-impl Outcome for Found {
+impl JobOutcome for WccJobOutcome {
     fn summary(&self, _view: &View) -> Result<Vec<(&'static str, Value)>> {
         Ok(vec![
             ("components", Value::Integer(self.result.components)),

@@ -1,58 +1,58 @@
-//! Tables that are read a batch after the other.
+//! Tables read in batches.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use anden_base::VertexId;
+use anden_graph::property::{OwnedValue, PropertyColumn};
+use anden_graph::walk::try_walk;
+use anden_graph::{Direction, Graph, Parts};
+use anden_snapshots::Entries;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use base::VertexId;
-use graph::property::{OwnedValue, PropertyColumn};
-use graph::walk::try_walk;
-use graph::{Graph, Parts};
-use lama::Entries;
 
 use super::Chosen;
 use super::edges::EdgeField;
 use super::vertices::VertexField;
 use crate::{Error, Result, View};
 
-/// Rows of a batch, at most.
+/// Maximum number of rows in a batch.
 const BATCH_ROWS: usize = 1 << 16;
-/// Bytes of an entry of a list beside its columns, and of a value in a column and while it is gathered, about.
+/// Approximate bytes: a list entry without its columns; a value, in its column and while it is gathered.
 const ENTRY_BYTES: u64 = 24;
 const VALUE_BYTES: u64 = 24;
 
-/// Edges or vertices of a view as record batches of at most 65,536 rows, in the order of the lists: by ascending id of the
-/// source, then of the target, then in the order in which parallel edges were added.
+/// Edges or vertices of a view as record batches of at most 65,536 rows. Edges come in storage order: by source id,
+/// target id and row. A row numbers the insertion of an edge, or its last change.
 ///
-/// Workers read batches side by side; each holds one. A list that is longer than a batch is held as a whole, without its
-/// columns.
+/// Workers read batches in parallel, and each worker holds one batch. A list longer than a batch is held as a whole,
+/// without its columns.
 pub struct Batches<'a> {
     view: &'a View,
     table: BatchSource,
-    /// The vertex that is read next.
+    /// The next vertex to read.
     next: VertexId,
-    /// A list of several batches, and how many of its entries are read.
+    /// A list of several batches, and the number of its entries already read.
     list: Option<(Arc<Entries>, usize)>,
     ready: VecDeque<RecordBatch>,
-    /// Batches that are read side by side: one at first, since the caller may want no more.
+    /// Number of batches read in parallel. Initially one, because the caller may want no more.
     num_at_once: usize,
     max_at_once: usize,
 }
 
-/// What is read.
+/// The kind of table.
 enum BatchSource {
     Edges(Chosen<EdgeField>),
     Vertices(Chosen<VertexField>),
 }
 
-/// What a worker makes a batch of.
+/// The input of one batch.
 enum BatchPart {
-    /// The lists of these vertices, or the vertices themselves.
+    /// The lists of these vertices, or the vertices.
     Vertices(Range<VertexId>),
-    /// A part of a list.
+    /// A range of one list.
     List(Arc<Entries>, Range<usize>),
 }
 
@@ -63,9 +63,9 @@ impl fmt::Debug for Batches<'_> {
 }
 
 impl View {
-    /// Reads all edges, an undirected one once, with these columns: `source` and `target`, the keys of its ends; `weight`,
-    /// where the graph has weights; `number`, of a multigraph; and properties. No names: all columns. A property that
-    /// bears one of these names stands for itself.
+    /// Reads all edges as a table; an undirected edge is one row. Columns: `source` and `target` (keys), `weight`
+    /// (graphs with weights), `number` (multigraphs), and properties. An empty slice selects all columns. A property
+    /// with one of these names hides the built-in column.
     ///
     /// ```
     /// use anden::{Database, Options, OwnedValue, Update};
@@ -84,23 +84,28 @@ impl View {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotFound`]: there is no such column, and the nearest one; [`Error::Memory`]: not even one worker has room
-    /// for a batch. Batches fail where damage is met, and once the work is cancelled.
+    /// [`Error::NotFound`]: the column does not exist; the message suggests the nearest name. [`Error::Memory`]: the
+    /// budget is too small for one batch. A batch fails on damage and on cancellation.
     pub fn edges(&self, columns: &[&str]) -> Result<Batches<'_>> {
         Batches::new(self, BatchSource::Edges(Chosen::of_edges(self, columns)?))
     }
 
-    /// Reads all vertices, with these columns: `key`, `out_degree`, `in_degree`, where the graph has in-lists, and
-    /// properties. No names: the key and all properties. A property that bears one of these names stands for itself.
+    /// Reads all vertices as a table. Columns: `key`, `out_degree`, `in_degree` (graphs with in-lists), and properties.
+    /// An empty slice selects the key and all properties. A property with one of these names hides the built-in column.
     ///
     /// # Errors
-    /// As of [`edges`](Self::edges).
+    /// As [`edges`](Self::edges).
     pub fn vertices(&self, columns: &[&str]) -> Result<Batches<'_>> {
         Batches::new(self, BatchSource::Vertices(Chosen::of_vertices(self, columns)?))
     }
 }
 
 impl<'a> Batches<'a> {
+    /// All edges, with all that is known of each.
+    pub(super) fn of_whole_edges(view: &'a View) -> Result<Self> {
+        Self::new(view, BatchSource::Edges(Chosen::of_whole_edges(view)))
+    }
+
     fn new(view: &'a View, table: BatchSource) -> Result<Self> {
         view.all_lists()?;
         let (session, num_columns) = (view.session(), table.schema().fields().len() as u64);
@@ -109,6 +114,7 @@ impl<'a> Batches<'a> {
             session.require_reader("reading rows", view.beside(), num_bytes)
         };
         let mut max_at_once = session.num_threads();
+        // One worker is slower, but needs less memory than all.
         if require(max_at_once).is_err() {
             require(1)?;
             max_at_once = 1;
@@ -121,12 +127,12 @@ impl<'a> Batches<'a> {
         self.table.schema()
     }
 
-    /// The same, row by row.
+    /// Iterates over rows in place of batches.
     pub fn rows(self) -> BatchRows<'a> {
         BatchRows { batches: self, columns: Vec::new(), rows: 0..0 }
     }
 
-    /// Reads the next batches.
+    /// Reads the next batches in parallel.
     fn read(&mut self) -> Result<()> {
         self.view.context().progress.check()?;
         let parts = self.cut()?;
@@ -134,16 +140,18 @@ impl<'a> Batches<'a> {
         for batch in made {
             self.ready.extend(Some(batch?).filter(|batch| batch.num_rows() > 0));
         }
-        // Lists with damage look empty: what they hold is known only if all is well.
+        // Damaged lists look empty, so the batches are complete only if this check passes.
         self.view.check_lists()?;
+        // After the first batch, the caller probably wants more: use all workers.
         self.num_at_once = self.max_at_once;
         Ok(())
     }
 
-    /// What the next batches are made of.
+    /// Selects the input of the next batches.
     fn cut(&mut self) -> Result<Vec<BatchPart>> {
         let mut parts = Vec::new();
         while parts.len() < self.num_at_once && !self.is_at_end() {
+            // The entries of a long list are read once and shared by its batches.
             if let Some((entries, start)) = &mut self.list {
                 let range = *start..entries.len().min(*start + BATCH_ROWS);
                 *start = range.end;
@@ -157,7 +165,7 @@ impl<'a> Batches<'a> {
             let vertices = self.take_vertices();
             match &self.table {
                 BatchSource::Edges(_)
-                    if vertices.len() == 1 && self.view.lists().out_degree(vertices.start) > BATCH_ROWS =>
+                    if vertices.len() == 1 && self.view.lists().degree(Direction::Out, vertices.start) > BATCH_ROWS =>
                 {
                     let entries = self.entries(vertices)?;
                     self.list = (!entries.is_empty()).then(|| (Arc::new(entries), 0));
@@ -172,15 +180,16 @@ impl<'a> Batches<'a> {
         self.list.is_none() && self.next as usize >= self.view.vertex_bound()
     }
 
-    /// The next vertices that fill a batch: at least one.
+    /// Takes at least one vertex, and at most the vertices that fill a batch.
     fn take_vertices(&mut self) -> Range<VertexId> {
         let (start, bound) = (self.next, self.view.vertex_bound() as VertexId);
         let mut num_rows = 0;
         while self.next < bound {
             num_rows += match &self.table {
-                BatchSource::Edges(_) => self.view.lists().out_degree(self.next),
+                BatchSource::Edges(_) => self.view.lists().degree(Direction::Out, self.next),
                 BatchSource::Vertices(_) => 1,
             };
+            // At least one vertex is taken, also if its list alone exceeds a batch.
             if num_rows > BATCH_ROWS && self.next > start {
                 break;
             }
@@ -211,9 +220,9 @@ impl<'a> Batches<'a> {
     /// The edges of the lists of these vertices.
     fn entries(&self, vertices: Range<VertexId>) -> Result<Entries> {
         let (lists, mut entries) = (self.view.lists(), Entries::default());
-        try_walk(lists, graph::Side::Out, Parts::Weighted, vertices, |vertex| {
+        try_walk(lists, Direction::Out, Parts::Weighted, vertices, |vertex| {
             let keeps = |target: VertexId, _: u64| Ok::<_, Error>(self.view.is_listed(vertex, target));
-            lists.push_entries(graph::Side::Out, vertex, &mut entries, keeps)
+            lists.push_entries(Direction::Out, vertex, &mut entries, keeps)
         })?;
         Ok(entries)
     }
@@ -234,7 +243,7 @@ impl Iterator for Batches<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         while self.ready.is_empty() && !self.is_at_end() {
             if let Err(error) = self.read() {
-                // Nothing follows an error.
+                // The iterator ends after an error.
                 (self.list, self.next) = (None, VertexId::MAX);
                 self.ready.clear();
                 return Some(Err(error));
@@ -244,12 +253,12 @@ impl Iterator for Batches<'_> {
     }
 }
 
-/// The rows of [`Batches`], each with a value a column.
+/// The rows of [`Batches`]; each row has one value for each column.
 #[derive(Debug)]
 pub struct BatchRows<'a> {
     batches: Batches<'a>,
     columns: Vec<PropertyColumn>,
-    /// The rows of `columns` that are not given yet.
+    /// The rows of `columns` not yet returned.
     rows: Range<usize>,
 }
 

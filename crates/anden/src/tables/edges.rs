@@ -2,31 +2,31 @@
 
 use std::ops::Range;
 
+use anden_base::VertexId;
+use anden_graph::property::{PropertyColumn, PropertyType, PropertyValue};
+use anden_graph::{Direction, GraphKind, WeightType};
+use anden_snapshots::Entries;
 use arrow_array::RecordBatch;
-use base::VertexId;
-use graph::property::{PropertyColumn, PropertyType, PropertyValue};
-use graph::{Direction, WeightType};
-use lama::Entries;
 
 use super::vertices::VertexField;
 use super::{Chosen, key_column, key_type, u64_column, with_names};
 use crate::filter::{type_of_weight, weight_column};
 use crate::weighted::OWN_WEIGHTS;
-use crate::{Error, Key, Result, Side, View};
+use crate::{Error, Key, Neighbors, Result, View};
 
-/// What a column shows of an edge.
+/// A column of an edge table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum EdgeField {
     Source,
     Target,
     Weight(WeightType),
-    /// Of a multigraph.
+    /// In a multigraph only.
     Number,
     Property(usize, PropertyType),
 }
 
 impl EdgeField {
-    /// What a name shows; a property that bears the name of another column stands for itself.
+    /// Finds the column of a name. A property hides a built-in column of equal name.
     fn find(view: &View, name: &str) -> Option<Self> {
         let (schema, options) = (view.edge_schema(), view.stored().options());
         if let Some(place) = schema.find(name) {
@@ -41,7 +41,7 @@ impl EdgeField {
         }
     }
 
-    /// All names, those that every edge has first.
+    /// All column names, built-in ones first.
     fn names(view: &View) -> Vec<String> {
         let options = view.stored().options();
         let mut names = vec!["source".to_owned(), "target".to_owned()];
@@ -61,14 +61,14 @@ impl EdgeField {
 
     fn column(self, view: &View, entries: &Entries) -> Result<PropertyColumn> {
         let mut columns = Self::columns(&[self], view, entries, 0..entries.len())?;
-        columns.pop().ok_or_else(|| Error::NotFound("a property of edges is gone".into()))
+        columns.pop().ok_or_else(|| Error::InvalidInput("a property of edges is gone".into()))
     }
 
-    /// The columns of a range of entries.
+    /// The columns for a range of entries.
     fn columns(fields: &[Self], view: &View, entries: &Entries, range: Range<usize>) -> Result<Vec<PropertyColumn>> {
         let properties = view.stored().edge_properties();
         let rows = entries.rows.get(range.clone()).unwrap_or_default();
-        // Rows are looked up once for all properties.
+        // One lookup of rows serves all properties.
         let place = |field: &Self| if let Self::Property(place, _) = field { Some(*place) } else { None };
         let places: Vec<usize> = fields.iter().filter_map(place).collect();
         let mut gathered = properties.gather(&places, rows)?.into_iter();
@@ -89,7 +89,7 @@ impl EdgeField {
 }
 
 impl Chosen<EdgeField> {
-    /// The columns with these names; all where there are none.
+    /// The columns with these names; an empty slice selects all.
     pub(super) fn of_edges(view: &View, columns: &[&str]) -> Result<Self> {
         let names = EdgeField::names(view);
         let all: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -97,24 +97,37 @@ impl Chosen<EdgeField> {
         Self::new(columns, "edges", &names, |name| EdgeField::find(view, name), |field| field.property_type(view))
     }
 
-    /// The rows of a range of entries.
+    /// Both ends, weight and number, as far as the graph has them, then all properties.
+    pub(super) fn of_whole_edges(view: &View) -> Self {
+        let options = view.stored().options();
+        let mut columns = vec![("source", EdgeField::Source), ("target", EdgeField::Target)];
+        columns.extend(options.weight_type.map(|weight_type| (OWN_WEIGHTS, EdgeField::Weight(weight_type))));
+        columns.extend(options.multigraph.then_some(("number", EdgeField::Number)));
+        for (place, (name, property_type)) in view.edge_schema().iter().enumerate() {
+            columns.push((name, EdgeField::Property(place, property_type)));
+        }
+        let (names, fields): (Vec<&str>, Vec<EdgeField>) = columns.into_iter().unzip();
+        Self::of_fields(&names, fields, |field| field.property_type(view))
+    }
+
+    /// A batch with a range of entries.
     pub(super) fn edge_batch(&self, view: &View, entries: &Entries, range: Range<usize>) -> Result<RecordBatch> {
         self.batch(EdgeField::columns(&self.fields, view, entries, range)?)
     }
 }
 
-/// Which edges of a pair of vertices.
+/// A choice among parallel edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParallelEdges {
-    /// All of them, in the order in which they were added.
+    /// All edges, in the order of their rows: of insertion or last change.
     All,
-    /// The first.
+    /// The first edge in that order.
     First,
-    /// The one of the least weight: the first of those.
+    /// The edge with the smallest weight; among equal weights, the first.
     Lightest,
 }
 
-/// A column of the edges at a vertex: of an edge, or of the vertex at its other end.
+/// A column of a neighbor table: of the neighbor, or of the edge to it.
 enum NeighborField {
     Neighbor(VertexField),
     Edge(EdgeField),
@@ -135,27 +148,26 @@ impl NeighborField {
 }
 
 impl View {
-    /// Chosen columns of the neighbours of a vertex and of the edges that lead there: `key`, `out_degree`, `in_degree` and
-    /// properties of the neighbour, then `source`, `target`, `weight`, of a multigraph `number`, and properties of the
-    /// edge. A name that both have is the neighbour's.
+    /// A table of the neighbors of a vertex and of the edges to them. Columns of the neighbor: `key`, `out_degree`,
+    /// `in_degree` and properties. Columns of the edge: `source`, `target`, `weight`, `number` (multigraphs) and
+    /// properties. The neighbor has precedence if both have a name.
     ///
-    /// A row a neighbour, by ascending id, where all columns are of vertices; else a row an edge: those of the out-list
-    /// first.
+    /// With vertex columns only, each neighbor is one row, in ascending order of ids. Otherwise each edge is one row,
+    /// out-edges first.
     ///
     /// ```
-    /// use anden::{Database, Options, Side, Update};
+    /// use anden::{Database, Neighbors, Options, Update};
     ///
     /// let db = Database::in_memory(Options { edge_properties: true, ..Options::default() })?;
     /// db.apply(&[Update::add_edge_with(1, 2, [("amount", 5_i64)])])?;
-    /// let rows = db.view()?.neighbor_rows(1, Side::Out, &["key", "amount"])?;
+    /// let rows = db.view()?.neighbor_rows(1, Neighbors::Out, &["key", "amount"])?;
     /// assert_eq!((rows.num_rows(), rows.num_columns()), (1, 2));
     /// # Ok::<(), anden::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotFound`]: there is no such vertex or column; in-neighbours of a graph without in-edges; damage met on
-    /// the way.
-    pub fn neighbor_rows(&self, vertex: impl Into<Key>, side: Side, columns: &[&str]) -> Result<RecordBatch> {
+    /// [`Error::NotFound`]: the vertex or column does not exist. The graph has no in-lists. Damage met on the way.
+    pub fn neighbor_rows(&self, vertex: impl Into<Key>, direction: Neighbors, columns: &[&str]) -> Result<RecordBatch> {
         let vertex = self.vertex(vertex)?;
         let mut known = VertexField::names(self);
         known.extend(EdgeField::names(self));
@@ -163,9 +175,10 @@ impl View {
         let chosen =
             Chosen::new(columns, "vertices or edges", &known, find, |field: &NeighborField| field.property_type(self))?;
         if chosen.fields.iter().all(|field| matches!(field, NeighborField::Neighbor(_))) {
-            return self.vertex_rows_of(&self.neighbor_ids(vertex, side)?, columns);
+            return self.vertex_rows_of(&self.neighbor_ids(vertex, direction)?, columns);
         }
-        let (entries, others) = self.edges_at(vertex, side)?;
+        let (entries, others) = self.edges_at(vertex, direction)?;
+        // Damaged lists look empty, so the entries are complete only if this check passes.
         self.check_lists()?;
         let column = |field: &NeighborField| match field {
             NeighborField::Neighbor(field) => field.column(self, &others),
@@ -175,36 +188,37 @@ impl View {
     }
 
     /// The edges at a vertex, and the other end of each.
-    fn edges_at(&self, vertex: VertexId, side: Side) -> Result<(Entries, Vec<VertexId>)> {
+    fn edges_at(&self, vertex: VertexId, direction: Neighbors) -> Result<(Entries, Vec<VertexId>)> {
         let is_directed = self.is_directed();
-        if side != Side::Out && !self.has_in_edges() {
-            return Err(Error::Unsupported("in-neighbours need in-edges: load without --out-only".into()));
+        if direction != Neighbors::Out && !self.has_in_edges() {
+            return Err(Error::Unsupported("in-neighbors need in-edges: load without --out-only".into()));
         }
         let mut entries = Entries::default();
-        if side != Side::In || !is_directed {
-            entries = self.single_lists().entries(graph::Side::Out, vertex, |_| true)?;
+        if direction != Neighbors::In || !is_directed {
+            entries = self.single_lists().entries(Direction::Out, vertex, |_| true)?;
         }
         let mut others = entries.targets.clone();
-        if side != Side::Out && is_directed {
+        if direction != Neighbors::Out && is_directed {
             let num_out = entries.len();
-            // A loop is in both lists.
-            let is_wanted = |source: VertexId| side == Side::In || source != vertex;
-            let into = self.single_lists().entries(graph::Side::In, vertex, is_wanted)?;
+            // A loop is in both lists; with both directions, it counts once.
+            let is_wanted = |source: VertexId| direction == Neighbors::In || source != vertex;
+            let into = self.single_lists().entries(Direction::In, vertex, is_wanted)?;
             entries.extend_from(&into, 0..into.len());
             others.extend_from_slice(&entries.targets[num_out..]);
             let Entries { sources, targets, .. } = &mut entries;
+            // The entries of an in-list are the sources of its edges.
             sources[num_out..].swap_with_slice(&mut targets[num_out..]);
         }
         Ok((entries, others))
     }
 
-    /// Chosen columns of the edges from each of these vertices to the next one, as along a path; the columns are those of
-    /// [`edges`](Self::edges). [`ParallelEdges::Lightest`] goes by the weight that was chosen
-    /// ([`with_weight`](Self::with_weight)), or the graph's own.
+    /// A table of the edges between consecutive vertices, for example along a path. Columns as in
+    /// [`edges`](Self::edges). [`ParallelEdges::Lightest`] uses the weight chosen by
+    /// [`with_weight`](Self::with_weight), or the graph's own weight.
     ///
     /// # Errors
-    /// [`Error::NotFound`]: there is no such vertex or column; the lightest edge of a graph without weights; damage met on
-    /// the way.
+    /// [`Error::NotFound`]: the vertex or column does not exist. The lightest edge is requested in a graph without
+    /// weights. Damage met on the way.
     pub fn edge_rows(&self, vertices: &[Key], parallel: ParallelEdges, columns: &[&str]) -> Result<RecordBatch> {
         let chosen = Chosen::of_edges(self, columns)?;
         let weight = match (parallel, self.chosen()) {
@@ -218,7 +232,7 @@ impl View {
         let mut entries = Entries::default();
         for pair in vertices.windows(2) {
             let (source, target) = (self.vertex(pair[0].clone())?, self.vertex(pair[1].clone())?);
-            let found = self.single_lists().entries(graph::Side::Out, source, |other| other == target)?;
+            let found = self.single_lists().entries(Direction::Out, source, |other| other == target)?;
             let picked = match (parallel, weight) {
                 (ParallelEdges::All, _) => 0..found.len(),
                 (ParallelEdges::Lightest, Some(weight)) => {
@@ -233,21 +247,21 @@ impl View {
         chosen.edge_batch(self, &entries, 0..entries.len())
     }
 
-    /// Whether an entry of an out-list stands for its edge: of an undirected edge, which has two, the one at the lower end.
+    /// Whether an arc represents its edge. An undirected edge is represented by the arc of its end with the smaller id.
     pub(super) fn is_listed(&self, source: VertexId, target: VertexId) -> bool {
-        self.stored().options().direction == Direction::Directed || target >= source
+        self.stored().options().graph_kind == GraphKind::Directed || target >= source
     }
 }
 
-/// The place of the least weight, the first of those; 0 where there are none.
+/// The position of the first smallest weight; 0 if there are none.
 fn lightest(weights: &PropertyColumn) -> usize {
     let key = |place: usize| match weights.get(place) {
         PropertyValue::I64(weight) => (i128::from(weight), 0.0),
         PropertyValue::U64(weight) => (i128::from(weight), 0.0),
-        PropertyValue::F32(weight) => (0, f64::from(weight)),
-        PropertyValue::F64(weight) => (0, weight),
+        PropertyValue::F32(weight) if !weight.is_nan() => (0, f64::from(weight)),
+        PropertyValue::F64(weight) if !weight.is_nan() => (0, weight),
+        // Null and NaN are no weights.
         _ => (i128::MAX, f64::INFINITY),
     };
-    let is_less = |a: (i128, f64), b: (i128, f64)| (a.0, a.1.max(0.0)) < (b.0, b.1.max(0.0));
-    (1..weights.len()).fold(0, |best, place| if is_less(key(place), key(best)) { place } else { best })
+    (1..weights.len()).fold(0, |best, place| if key(place) < key(best) { place } else { best })
 }

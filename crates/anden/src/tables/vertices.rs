@@ -1,15 +1,15 @@
 //! Tables of vertices.
 
+use anden_base::VertexId;
+use anden_graph::property::{ColumnBuilder, PropertyColumn, PropertyType};
+use anden_graph::{Direction, Graph};
 use arrow_array::RecordBatch;
-use base::VertexId;
-use graph::property::{ColumnBuilder, PropertyColumn, PropertyType};
-use graph::{Graph, InEdges};
 
 use super::{Chosen, key_column, key_type, u64_column, with_names};
 use crate::filter::on_single;
 use crate::{Key, Result, View};
 
-/// What a column shows of a vertex.
+/// A column of a vertex table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum VertexField {
     Key,
@@ -19,7 +19,7 @@ pub(super) enum VertexField {
 }
 
 impl VertexField {
-    /// What a name shows; a property that bears the name of another column stands for itself.
+    /// Finds the column of a name. A property hides a built-in column of equal name.
     pub(super) fn find(view: &View, name: &str) -> Option<Self> {
         let schema = view.vertex_schema();
         if let Some(place) = schema.find(name) {
@@ -33,7 +33,7 @@ impl VertexField {
         }
     }
 
-    /// All names.
+    /// All column names.
     pub(super) fn names(view: &View) -> Vec<String> {
         let mut names = vec!["key".to_owned(), "out_degree".to_owned()];
         names.extend(view.has_in_edges().then(|| "in_degree".to_owned()));
@@ -52,10 +52,10 @@ impl VertexField {
         match self {
             Self::Key => key_column(view, vertices),
             Self::OutDegree => {
-                on_single!(view, lists => u64_column(vertices.iter().map(|&vertex| lists.out_degree(vertex) as u64)))
+                on_single!(view, lists => u64_column(vertices.iter().map(|&vertex| lists.degree(Direction::Out, vertex) as u64)))
             }
             Self::InDegree => {
-                on_single!(view, lists => u64_column(vertices.iter().map(|&vertex| lists.in_degree(vertex) as u64)))
+                on_single!(view, lists => u64_column(vertices.iter().map(|&vertex| lists.degree(Direction::In, vertex) as u64)))
             }
             Self::Property(place, property_type) => {
                 let mut column = ColumnBuilder::new(property_type);
@@ -69,7 +69,7 @@ impl VertexField {
 }
 
 impl Chosen<VertexField> {
-    /// The columns with these names; where there are none, the key and all properties.
+    /// The columns with these names; an empty slice selects the key and all properties.
     pub(super) fn of_vertices(view: &View, columns: &[&str]) -> Result<Self> {
         let known = VertexField::names(view);
         let all = with_names(vec!["key".to_owned()], view.vertex_schema());
@@ -78,17 +78,17 @@ impl Chosen<VertexField> {
         Self::new(columns, "vertices", &known, |name| VertexField::find(view, name), |field| field.property_type(view))
     }
 
-    /// The rows of some vertices.
+    /// A batch with these vertices.
     pub(super) fn vertex_batch(&self, view: &View, vertices: &[VertexId]) -> Result<RecordBatch> {
         self.batch(self.fields.iter().map(|field| field.column(view, vertices)).collect::<Result<_>>()?)
     }
 }
 
 impl View {
-    /// Chosen columns of these vertices, in their order; the columns are those of [`vertices`](Self::vertices).
+    /// A table of these vertices, in their order. Columns as in [`vertices`](Self::vertices).
     ///
     /// # Errors
-    /// [`Error::NotFound`](crate::Error::NotFound): there is no such vertex or column; damage met on the way.
+    /// [`Error::NotFound`](crate::Error::NotFound): the vertex or column does not exist. Damage met on the way.
     pub fn vertex_rows(&self, vertices: &[Key], columns: &[&str]) -> Result<RecordBatch> {
         let vertices = vertices.iter().map(|key| self.vertex(key.clone())).collect::<Result<Vec<_>>>()?;
         self.vertex_rows_of(&vertices, columns)

@@ -1,4 +1,4 @@
-//! Files of updates: batches that are in flight together are transactions all the same.
+//! Files of updates: batches in flight are separate transactions.
 
 use std::io::{Write, pipe};
 use std::os::fd::AsRawFd;
@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use anden::{ApplyOptions, ApplyReport, Database, Error, InputPath, KeyScheme, Options, Result};
+use anden::changes::{ApplyOptions, ApplyReport};
+use anden::load::InputPath;
+use anden::{Database, Error, KeyScheme, Options, Result};
 use tempfile::TempDir;
 
 /// A folder with a database in it and a file of these updates.
@@ -19,7 +21,7 @@ fn scene(updates: &str) -> (TempDir, Database, PathBuf) {
     (folder, db, file)
 }
 
-/// Applies a file in batches of ten; gives the lines that were answered, too.
+/// Applies a file in batches of ten. Returns the answered lines too.
 fn apply(db: &Database, file: &Path, strict: bool) -> (Result<ApplyReport>, Vec<u64>) {
     let mut answered = Vec::new();
     let options = ApplyOptions { batch: 10, strict, ..ApplyOptions::default() };
@@ -46,28 +48,31 @@ fn small_batches_are_committed_and_synced_together() {
     assert_eq!(db.view().unwrap().num_edges(), 1_000);
 }
 
-/// Whether it cannot be read, or does not fit the graph, or nothing may be missing.
+/// The line is invalid, does not fit the graph, or names a missing edge in strict mode.
 #[test]
-fn batches_before_a_line_that_is_wrong_have_happened_and_none_behind_it() {
+fn only_batches_before_a_bad_line_are_applied() {
     for (wrong, strict) in [("+ 7\n", false), ("+ 7 8 5\n", false), ("+ x 8\n", false), ("- 500 600\n", true)] {
         let vertices: String = (0..200).map(|i| format!("v+ {i}\n")).collect();
         let updates = [&vertices, &additions(0..45), wrong, &additions(45..100)].concat();
         let (_folder, db, file) = scene(&updates);
         let (report, answered) = apply(&db, &file, strict);
         let error = report.unwrap_err();
-        assert!(matches!(&error, Error::InvalidInput(what) if what.contains("updates.txt:246: ")), "{wrong}: {error}");
+        assert!(
+            matches!(&error, Error::InvalidInput(what) if what.as_str().contains("updates.txt:246: ")),
+            "{wrong}: {error}"
+        );
         assert!(answered.into_iter().eq((10..=240).step_by(10)), "{wrong}");
         assert_eq!(db.view().unwrap().num_edges(), 40, "{wrong}");
-        // What follows is another matter.
+        // A later file is applied.
         std::fs::write(&file, additions(100..130)).unwrap();
         apply(&db, &file, strict).0.unwrap();
         assert_eq!(db.view().unwrap().num_edges(), 70, "{wrong}");
     }
 }
 
-/// Who writes to a pipe may wait for an answer before writing on.
+/// The writer of a pipe may wait for an answer before it writes more.
 #[test]
-fn what_a_pipe_has_so_far_is_answered() {
+fn complete_lines_of_open_pipe_are_acknowledged() {
     let (_folder, db, _) = scene("");
     let (reader, mut writer) = pipe().unwrap();
     let path = PathBuf::from(format!("/proc/self/fd/{}", reader.as_raw_fd()));
@@ -75,7 +80,7 @@ fn what_a_pipe_has_so_far_is_answered() {
     std::thread::scope(|scope| {
         scope.spawn(move || {
             for batch in 0..5_u32 {
-                // Half a line more than the batch has.
+                // The batch and half a line more.
                 let lines = additions(batch * 10..batch * 10 + 10);
                 let lines = if batch == 0 { &lines[..] } else { &lines["+ ".len()..] };
                 writer.write_all([lines, "+ "].concat().as_bytes()).unwrap();

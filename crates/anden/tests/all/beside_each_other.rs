@@ -1,12 +1,13 @@
-//! Queries and analyses run beside commits, each on their share of the cores. What an analysis finds is what the same
-//! kernel finds afterwards in a graph that is built of what was committed by then.
+//! Queries and analyses run beside commits, each on their share of the cores. The result of an analysis equals that of
+//! the kernel on a graph built later from the commits of its view.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anden::{
-    Database, Distances, Durability, KeyScheme, Options, PageRankParams, Session, Split, Update, View, WeightType,
-};
+use anden::kernel::Distances;
+use anden::session::Split;
+use anden::{Database, Durability, KeyScheme, OpenOptions, Options, PageRankParams, Session, Update, View, WeightType};
+use anden_testkit::{Random, wait_until};
 
 const NUM_VERTICES: u64 = 3_000;
 const BATCH: usize = 50;
@@ -17,14 +18,11 @@ fn options() -> Options {
     Options { keys: KeyScheme::Dense, weight_type: Some(WeightType::U32), ..Options::default() }
 }
 
-/// A batch is two edges from the first vertex to new ones, and others between vertices below those. Some take edges of
-/// the batch before back.
+/// A batch adds two edges from the first vertex to new ones, and edges between smaller vertices. Some batches remove
+/// edges of the batch before.
 fn batch(number: usize) -> Vec<Update> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(number as u64 + 1);
-    let mut random = |bound: u64| {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (state >> 33) % bound
-    };
+    let mut random = Random::new(number as u64);
+    let mut random = |bound: u64| random.below_u64(bound);
     let mut updates: Vec<Update> =
         (0..2).map(|i| Update::add_weighted_edge(0, NUM_VERTICES + 2 * number as u64 + i, 1 + i as i64)).collect();
     while updates.len() < BATCH {
@@ -37,7 +35,7 @@ fn batch(number: usize) -> Vec<Update> {
     updates
 }
 
-/// What kernels found, and the number of batches that the graph had by then.
+/// The results of kernels, and the number of batches in the graph.
 struct Finding {
     num_batches: usize,
     num_edges: u64,
@@ -85,7 +83,7 @@ fn every_analysis_is_of_a_whole_number_of_batches() {
     db.close().unwrap();
     let session = Session::new(1).unwrap().with_split(Split { navigational: 2, analytics: 3 });
     assert_eq!(session.split(), Split { navigational: 2, analytics: 3 });
-    let db = Database::open_in(&path, &session).unwrap();
+    let db = Database::open_with(&path, &OpenOptions::from(&session)).unwrap();
     db.set_durability(Durability::None);
     db.set_checkpoint_bytes(Some(200_000));
     db.set_background_write_rate(None);
@@ -120,7 +118,7 @@ fn every_analysis_is_of_a_whole_number_of_batches() {
             findings
         });
         for number in 0..NUM_BATCHES {
-            // Commits wait for analyses now and then, or there would be as many as the machine has time for.
+            // Commits wait for analyses at times, to bound their number on fast machines.
             while num_findings.load(Ordering::Relaxed) < number / BATCHES_AN_ANALYSIS && !analyst.is_finished() {
                 std::thread::yield_now();
             }
@@ -146,10 +144,10 @@ fn every_analysis_is_of_a_whole_number_of_batches() {
 }
 
 #[test]
-fn what_a_query_returns_as_an_error_is_returned() {
+fn query_errors_reach_the_caller() {
     let db = Database::in_memory(Options::default()).unwrap();
-    assert!(matches!(db.navigate(|view| view.path(1, 2)), Err(anden::Error::NotFound(_))));
-    assert!(matches!(db.analyse(|view| view.bfs(1)), Err(anden::Error::NotFound(_))));
+    assert!(matches!(db.navigate(|view| view.path(1, 2)), Err(anden::Error::NotFound { .. })));
+    assert!(matches!(db.analyse(|view| view.bfs(1)), Err(anden::Error::NotFound { .. })));
     assert_eq!(db.analyse(|view| Ok(view.num_vertices())).unwrap(), 0);
 }
 
@@ -189,8 +187,7 @@ fn the_oldest_view_that_is_held_ages() {
     assert_eq!(oldest_age(), Duration::ZERO);
     let old = db.view().unwrap();
     let held_for = Duration::from_millis(5);
-    std::thread::sleep(held_for);
-    assert!(oldest_age() >= held_for, "{:?}", oldest_age());
+    wait_until("the view ages", || oldest_age() >= held_for);
     let start = Instant::now();
     let young = db.view().unwrap();
     assert!(oldest_age() >= held_for, "a younger one is not the oldest");

@@ -1,12 +1,12 @@
-//! A model of a graph of every kind: its edges by pair, with what stands beside them.
+//! A model of a graph of every kind: its edges with weights and properties, and the groups of its vertices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use anden::{Database, Direction, KeyScheme, Options, Update, WeightType};
-use testkit::Random;
+use anden::{Database, GraphKind, KeyScheme, Options, Update, WeightType};
+use anden_testkit::{ModelGraph, Random};
 
-/// What a graph has beside its edges.
-#[derive(Clone, Copy)]
+/// The data of a graph's edges.
+#[derive(Clone, Copy, Debug)]
 pub struct Kind {
     pub weights: bool,
     pub properties: bool,
@@ -31,18 +31,28 @@ pub struct Edge {
     pub kind: Option<&'static str>,
 }
 
-/// The edges of a model by pair, and the groups of its vertices.
-#[derive(Clone, Default)]
+/// The edges, and the groups of the vertices.
+#[derive(Clone)]
 pub struct Model {
-    pub edges: BTreeMap<(u32, u32), Vec<Edge>>,
+    pub graph: ModelGraph<u32, Edge>,
+    /// All pairs that a commit named, also those without an edge.
+    pub pairs: BTreeSet<(u32, u32)>,
     pub groups: BTreeMap<u32, i64>,
+}
+
+impl Model {
+    /// The model of an empty graph.
+    pub fn new(kind: Kind, graph_kind: GraphKind) -> Self {
+        let graph = ModelGraph::new(graph_kind).multigraph(kind.multigraph);
+        Self { graph, pairs: BTreeSet::new(), groups: BTreeMap::new() }
+    }
 }
 
 pub const BOUND: u32 = 60;
 
-pub fn options(kind: Kind, direction: Direction) -> Options {
+pub fn options(kind: Kind, graph_kind: GraphKind) -> Options {
     Options {
-        direction,
+        graph_kind,
         multigraph: kind.multigraph,
         edge_properties: kind.properties,
         weight_type: kind.weights.then_some(WeightType::U32),
@@ -51,16 +61,14 @@ pub fn options(kind: Kind, direction: Direction) -> Options {
     }
 }
 
-/// Commits some changes, and makes them in the model.
+/// Commits random changes, and applies them to the model.
 pub fn commit(db: &Database, model: &mut Model, kind: Kind, random: &mut Random) {
     let mut updates = vec![Update::AddVertex(u64::from(BOUND - 1).into())];
     for _ in 0..120 {
-        let (a, b) = (random.below(BOUND), random.below(BOUND));
-        let (source, target) =
-            if db.options().direction == Direction::Undirected { (a.min(b), a.max(b)) } else { (a, b) };
-        let pair = model.edges.entry((source, target)).or_default();
+        let (source, target) = model.graph.pair(random.below(BOUND), random.below(BOUND)).unwrap();
+        model.pairs.insert((source, target));
         if random.below(6) == 0 {
-            pair.clear();
+            model.graph.remove_edges(source, target);
             updates.push(Update::remove_edge(u64::from(source), u64::from(target)));
             continue;
         }
@@ -73,7 +81,7 @@ pub fn commit(db: &Database, model: &mut Model, kind: Kind, random: &mut Random)
         };
         let mut properties = Vec::new();
         if kind.properties {
-            // An edge that is there keeps what is not said of it.
+            // An existing edge would keep unnamed values, so all values are set.
             properties.push(("amount", edge.amount.map_or(anden::OwnedValue::Null, anden::OwnedValue::from)));
             properties.push(("kind", edge.kind.map_or(anden::OwnedValue::Null, anden::OwnedValue::from)));
         }
@@ -83,10 +91,7 @@ pub fn commit(db: &Database, model: &mut Model, kind: Kind, random: &mut Random)
             *to = weight;
         }
         updates.push(update);
-        if !kind.multigraph {
-            pair.clear();
-        }
-        pair.push(edge);
+        model.graph.add_edge(source, target, edge);
     }
     for _ in 0..10 {
         let (vertex, group) = (random.below(BOUND), i64::from(random.below(4)));
@@ -96,7 +101,7 @@ pub fn commit(db: &Database, model: &mut Model, kind: Kind, random: &mut Random)
     db.apply(&updates).unwrap();
 }
 
-/// A database with two snapshots and changes over them, and what each of the three holds.
+/// A database with two snapshots and changes over them, and the content of the three.
 pub struct History {
     pub db: Database,
     pub kind: Kind,
@@ -107,14 +112,14 @@ pub struct History {
     pub random: Random,
 }
 
-/// A history of every kind, directed and undirected; each kind has the seed after the one before it.
+/// Histories of every kind, directed and undirected. Seeds of the kinds are consecutive.
 pub fn histories(first_seed: u64) -> impl Iterator<Item = History> {
     let kinds = (first_seed..).zip(KINDS);
     kinds.flat_map(|(seed, kind)| {
-        [Direction::Directed, Direction::Undirected].map(|direction| {
-            println!("seed {seed}, {direction:?}");
-            let (mut random, mut model) = (Random::new(seed), Model::default());
-            let db = Database::in_memory(options(kind, direction)).unwrap();
+        [GraphKind::Directed, GraphKind::Undirected].map(|graph_kind| {
+            println!("seed {seed}, {graph_kind:?}");
+            let (mut random, mut model) = (Random::new(seed), Model::new(kind, graph_kind));
+            let db = Database::in_memory(options(kind, graph_kind)).unwrap();
             db.set_checkpoint_bytes(None);
             let [older, newest] = [(); 2].map(|()| {
                 commit(&db, &mut model, kind, &mut random);

@@ -1,13 +1,17 @@
-//! Properties of edges through the façade: values of every kind of view, files and back, weights, differences.
+//! Edge properties through the public API: values in every kind of view, round trips through files, weights,
+//! differences.
 
 use std::path::{Path, PathBuf};
 
+use anden::error::NotFound;
+use anden::export::{ExportFormat, write_file};
+use anden::load::{Duplicates, InputPath, KeyKind, SourceOptions, WantedProperties};
+use anden::property::{PropertySchema, PropertyType};
 use anden::{
-    Changes, Database, Direction, Duplicates, Error, ExportFormat, InputPath, Job, Key, KeyKind, KeyScheme,
-    LoadOptions, Options, Parameters, PropertySchema, PropertyType, Session, SourceOptions, Update, VertexFormat, View,
-    WantedProperties, write_file,
+    Changes, Database, Error, GraphKind, Job, Key, KeyScheme, LoadOptions, OpenOptions, Options, Parameters, Session,
+    Update, View,
 };
-use testkit::Random;
+use anden_testkit::Random;
 
 struct Scene {
     folder: tempfile::TempDir,
@@ -41,17 +45,17 @@ impl Scene {
         self.try_load(name, &path, None).unwrap()
     }
 
-    /// Every format that holds properties gives the same graph back.
+    /// Requires that every format with properties gives the graph back.
     fn check_round_trips(&self, place: &str, view: &View) {
         let vertices = self.path("vertices.csv");
-        write_file(&vertices, |output| view.export_vertices(VertexFormat::Csv, output)).unwrap();
+        write_file(&vertices, |output| view.export_vertices(ExportFormat::CSV, output)).unwrap();
         for (format, file) in
-            [(ExportFormat::Csv, "a.csv"), (ExportFormat::Parquet, "a.parquet"), (ExportFormat::GraphMl, "a.graphml")]
+            [(ExportFormat::CSV, "a.csv"), (ExportFormat::PARQUET, "a.parquet"), (ExportFormat::GRAPHML, "a.graphml")]
         {
             let path = self.path(file);
             let num_edges = write_file(&path, |output| view.export(format, output)).unwrap();
             assert_eq!(num_edges, view.num_edges(), "{place}: {file}");
-            let beside = (format != ExportFormat::GraphMl).then(|| vertices.clone());
+            let beside = (format != ExportFormat::GRAPHML).then(|| vertices.clone());
             let again = self.try_load("again", &path, beside).unwrap_or_else(|e| panic!("{place}: {file}: {e}"));
             again.verify().unwrap();
             let found = again.view().unwrap();
@@ -70,7 +74,7 @@ fn content(view: &View) -> Vec<String> {
     let columns: Vec<_> = view.edge_schema().iter().map(|(name, _)| view.edge_property(name).unwrap()).collect();
     let (mut lines, mut row) = (Vec::new(), 0);
     for source in 0..view.vertex_bound() as u32 {
-        let _ = anden::Graph::for_each_out_fragment(view.graph(), source, |targets| {
+        let _ = anden::graph::Graph::for_each_fragment(view.graph(), anden::graph::Direction::Out, source, |targets| {
             for &target in targets {
                 let (source, target) = (&keys[source as usize], &keys[target as usize]);
                 let mut line = format!("{source} {target}");
@@ -101,7 +105,7 @@ const TYPES: [(&str, PropertyType); 9] = [
     ("raw", PropertyType::Bytes),
 ];
 
-/// A value of a type as it stands in CSV, a third of them nulls.
+/// A random value of a type as CSV; a third of them are null.
 fn cell(random: &mut Random, property_type: PropertyType) -> String {
     let number = i64::from(random.below(2_000_000)) - 1_000_000;
     let date = format!(
@@ -132,7 +136,7 @@ fn table(random: &mut Random, num_lines: u32, graph: Options) -> String {
     let mut seen = std::collections::HashSet::new();
     for _ in 0..num_lines {
         let (u, v) = (random.below(30), random.below(30));
-        let ends = if graph.direction == Direction::Undirected { (u.min(v), u.max(v)) } else { (u, v) };
+        let ends = if graph.graph_kind == GraphKind::Undirected { (u.min(v), u.max(v)) } else { (u, v) };
         if seen.insert(ends) || graph.multigraph {
             let cells: Vec<String> = TYPES.iter().map(|&(_, of)| cell(random, of)).collect();
             text += &format!("{u},{v},{}\n", cells.join(","));
@@ -143,13 +147,13 @@ fn table(random: &mut Random, num_lines: u32, graph: Options) -> String {
 
 #[test]
 fn every_view_comes_back_from_files() {
-    for (seed, direction, multigraph, keys) in [
-        (1, Direction::Directed, false, KeyScheme::Integer),
-        (2, Direction::Directed, true, KeyScheme::String),
-        (3, Direction::Undirected, false, KeyScheme::String),
-        (4, Direction::Undirected, true, KeyScheme::Dense),
+    for (seed, graph_kind, multigraph, keys) in [
+        (1, GraphKind::Directed, false, KeyScheme::Integer),
+        (2, GraphKind::Directed, true, KeyScheme::String),
+        (3, GraphKind::Undirected, false, KeyScheme::String),
+        (4, GraphKind::Undirected, true, KeyScheme::Dense),
     ] {
-        let graph = Options { direction, multigraph, keys, ..Options::default() };
+        let graph = Options { graph_kind, multigraph, keys, ..Options::default() };
         let (scene, mut random) = (Scene::new(graph), Random::new(seed));
         let db = scene.load("db", &table(&mut random, 150, graph));
         for round in 0..4 {
@@ -168,18 +172,18 @@ fn every_view_comes_back_from_files() {
             let place = format!("seed {seed}, {}, {place}", view.name());
             scene.check_round_trips(&place, &view);
         };
-        check("levels", db.snapshot(1).unwrap());
-        check("levels", db.snapshot(4).unwrap());
-        check("levels", db.view().unwrap());
+        check("deltas", db.snapshot(1).unwrap());
+        check("deltas", db.snapshot(4).unwrap());
+        check("deltas", db.view().unwrap());
         check("window", db.window(2..=5).unwrap());
         db.merge_newest(2).unwrap();
-        check("delta run", db.view().unwrap());
+        check("merged delta", db.view().unwrap());
         db.merge().unwrap();
         for (number, before) in (1_u32..).zip(&before) {
             assert_eq!(&content(&db.snapshot(number).unwrap()), before, "seed {seed}, snapshot {number}");
         }
         check("merged", db.view().unwrap());
-        check("back from the merged run", db.snapshot(2).unwrap());
+        check("back from the base", db.snapshot(2).unwrap());
         db.drop_snapshots(&[2.into(), 3.into(), 6.into()]).unwrap();
         check("dropped", db.snapshot(4).unwrap());
         check("newest dropped", db.view().unwrap());
@@ -188,6 +192,37 @@ fn every_view_comes_back_from_files() {
         assert_eq!(content(&db.view().unwrap()), before[5]);
         db.verify().unwrap();
     }
+}
+
+/// Both arcs of an undirected edge meet the old values, which are copied once.
+#[test]
+fn new_weight_keeps_values_of_an_undirected_edge() {
+    let weight_type = Some(anden::graph::WeightType::U32);
+    let graph = Options { graph_kind: GraphKind::Undirected, weight_type, edge_properties: true, ..Options::default() };
+    let db = Database::in_memory(graph).unwrap();
+    let raw = anden::OwnedValue::Bytes([10, 11].into());
+    db.append(&Changes::default().add_weighted_edge(1, 2, 5).with("raw", raw.clone())).unwrap();
+    db.append(&Changes::default().add_weighted_edge(2, 1, 6)).unwrap();
+    let edges = db.view().unwrap().edges_between(1, 2).unwrap();
+    assert_eq!(edges.len(), 1);
+    assert_eq!(edges[0].properties, [("raw".to_owned(), raw)]);
+    db.verify().unwrap();
+}
+
+#[test]
+fn own_weights_replace_a_chosen_property() {
+    let weight_type = Some(anden::graph::WeightType::U32);
+    let db = Database::in_memory(Options { weight_type, edge_properties: true, ..Options::default() }).unwrap();
+    db.append(&Changes::default().add_weighted_edge(1, 2, 5).with("amount", 7)).unwrap();
+    let view = db.view().unwrap();
+    let distance = |view: &View| {
+        let job = Job::new("sssp", Parameters { source: vec![1.into()], ..Parameters::default() }).unwrap();
+        let output = view.run(&job).unwrap();
+        format!("{:?}", output.values().unwrap())
+    };
+    let chosen = view.with_weight("amount").unwrap();
+    assert_eq!(distance(&chosen.with_weight("weight").unwrap()), distance(&view));
+    assert_ne!(distance(&chosen), distance(&view));
 }
 
 const FLIGHTS: &str = "\
@@ -222,12 +257,12 @@ fn values_are_given_edge_by_edge_and_as_columns() {
     assert_eq!(text("SEA", "JFK"), parallel);
     assert_eq!(text("JFK", "SEA"), ["distance=2422 delay=1.0 "]);
     assert!(text("JFK", "ORD").is_empty());
-    assert!(matches!(view.edges_between("SEA", "LAX"), Err(Error::NotFound(_))));
+    assert!(matches!(view.edges_between("SEA", "LAX"), Err(Error::NotFound { .. })));
     let delays = view.edge_property("delay").unwrap();
     assert_eq!((delays.len() as u64, view.num_arcs()), (5, 5));
     let error = view.edge_property("speed").unwrap_err();
     assert!(
-        matches!(&error, Error::NotFound(text) if text.contains("edges have distance, delay, day, note")),
+        matches!(&error, Error::NotFound { what: NotFound::Property(_), reason } if reason.as_str().contains("edges have distance, delay, day, note")),
         "{error}"
     );
     assert_eq!(db.window(1..=1).unwrap().edge_property("delay").unwrap().len(), 5);
@@ -249,24 +284,24 @@ fn any_number_is_a_weight() {
         let output = sssp("distance").unwrap();
         output.check(&view).unwrap();
         let max = output.summary.iter().find(|(name, _)| *name == "max_distance").map(|(_, value)| value.clone());
-        assert_eq!(max, Some(anden::Value::Integer(4897)));
+        assert_eq!(max, Some(anden::job::Value::Integer(4897)));
         let path = view.with_weight("distance").unwrap().weighted_path("SEA", "LAX").unwrap().unwrap();
-        assert_eq!(path.length, anden::PathLength::Integer(4897));
-        // The same graph, another weight; its weights are kept for the next call.
+        assert_eq!(path.length, anden::query::PathLength::Integer(4897));
+        // Another weight of the graph, cached for the next call.
         let negative = "the edge from SEA to JFK has weight -3.5: sssp needs weights of 0 or more";
         match sssp("delay") {
             Err(error) => assert!(multigraph && error.to_string() == negative, "{error}"),
             Ok(output) => {
                 output.check(&view).unwrap();
                 let sum = output.summary.iter().find(|(name, _)| *name == "sum_distance");
-                assert!(!multigraph && sum.is_some_and(|(_, sum)| *sum == anden::Value::Real(4.25)), "{sum:?}");
+                assert!(!multigraph && sum.is_some_and(|(_, sum)| *sum == anden::job::Value::Real(4.25)), "{sum:?}");
             }
         }
     }
 }
 
 #[test]
-fn what_is_no_weight_is_told() {
+fn property_unfit_as_weight_is_refused() {
     let (scene, db) = flights(true);
     let view = db.view().unwrap();
     let refused = |view: &View, name: &str| view.with_weight(name).unwrap_err().to_string();
@@ -283,7 +318,10 @@ fn what_is_no_weight_is_told() {
     db.snapshot(1).unwrap().with_weight("distance").unwrap();
     let small = Session::new(1).unwrap().with_memory(Some(100));
     drop(db);
-    let view = Database::open_read_only_in(scene.path("db"), &small).unwrap().view().unwrap();
+    let view = Database::open_with(scene.path("db"), &OpenOptions { read_only: true, ..OpenOptions::from(&small) })
+        .unwrap()
+        .view()
+        .unwrap();
     assert!(refused(&view, "delay").contains("a memory budget of 100 B is too small"));
 }
 
@@ -291,8 +329,8 @@ fn what_is_no_weight_is_told() {
 fn an_edge_with_other_values_is_in_a_difference() {
     let (scene, db) = flights(false);
     db.append(&Changes::default().add_edge("ORD", "JFK").with("distance", 741).add_edge("SEA", "ORD")).unwrap();
-    let lines = |diff: &anden::Diff| -> Vec<String> {
-        let of = |sign: char, edge: anden::DiffEdge<'_>| {
+    let lines = |diff: &anden::snapshot::Diff| -> Vec<String> {
+        let of = |sign: char, edge: anden::snapshot::DiffEdge<'_>| {
             let values = diff.edge_properties(&edge).unwrap();
             let values: String = values.iter().map(|(name, value)| format!(" {name}={value}")).collect();
             assert!(edge.has_properties() && edge.weight.is_none());
@@ -303,7 +341,7 @@ fn an_edge_with_other_values_is_in_a_difference() {
     };
     let expected = ["-ORD JFK distance=740 delay=2.0 day=2001-01-03", "+ORD JFK distance=741"];
     assert_eq!(lines(&db.diff(1, 2).unwrap()), expected);
-    // Another database, with other ids and rows, is the same graph but for what was changed.
+    // Another database with other ids and rows holds the same graph except for the change.
     let mut turned: Vec<&str> = FLIGHTS.lines().skip(2).collect();
     turned.reverse();
     let other = scene.load("other", &format!("{}\n{}\n", FLIGHTS.lines().next().unwrap(), turned.join("\n")));
@@ -327,13 +365,13 @@ fn names_that_files_cannot_hold_are_refused() {
     let db = Database::load(scene.path("db"), &[InputPath::File(path)], &options, &scene.session).unwrap().0;
     let view = db.view().unwrap();
     assert_eq!(view.edge_schema().len(), 1);
-    for (format, file) in [(ExportFormat::Csv, "b.csv"), (ExportFormat::Parquet, "b.parquet")] {
+    for (format, file) in [(ExportFormat::CSV, "b.csv"), (ExportFormat::PARQUET, "b.parquet")] {
         let error = write_file::<_, Error>(&scene.path(file), |output| view.export(format, output)).unwrap_err();
         assert!(error.to_string().ends_with("the property 'source' has the name of another column: write GraphML"));
         assert!(!scene.path(file).exists());
     }
     let graphml = scene.path("b.graphml");
-    write_file::<_, Error>(&graphml, |output| view.export(ExportFormat::GraphMl, output)).unwrap();
+    write_file::<_, Error>(&graphml, |output| view.export(ExportFormat::GRAPHML, output)).unwrap();
     assert_eq!(content(&scene.try_load("again", &graphml, None).unwrap().view().unwrap()), ["1 2|3"]);
     assert_ne!(view.edge_schema(), &PropertySchema::default());
 }
@@ -345,7 +383,7 @@ fn values_of_edges_are_updated() {
         let before = db.view().unwrap();
         let delays = |view: &View| {
             let edges = view.edges_between("SEA", "JFK").unwrap();
-            let delay = |edge: &anden::FoundEdge| {
+            let delay = |edge: &anden::query::FoundEdge| {
                 let found = edge.properties.iter().find(|(name, _)| *name == "delay");
                 found.map(|(_, value)| value.as_value().to_string())
             };
@@ -362,7 +400,9 @@ fn values_of_edges_are_updated() {
         assert_eq!((after.num_edges(), db.snapshots().len()), (num_edges + 1, 1), "a commit makes no snapshot");
         assert_eq!(delays(&before), [&first[..], &["10.0"]].concat(), "a view stays as it is");
         let strict = db.apply_strict(&[Update::set_edge("LAX", "SEA", "delay", 1)]).unwrap_err();
-        assert!(matches!(&strict, Error::NotFound(what) if what == "there is no edge from LAX to SEA"), "{strict}");
+        let Error::NotFound { what: NotFound::Edge { source, target, .. }, .. } = &strict else { panic!("{strict}") };
+        assert_eq!((source, target), (&Key::from("LAX"), &Key::from("SEA")));
+        assert_eq!(strict.to_string(), "there is no edge from LAX to SEA");
         db.verify().unwrap();
     }
 }

@@ -1,11 +1,17 @@
-//! The library as its users see it: a database is loaded, opened, asked, and held against other handles.
+//! The public API: a database is loaded, opened, queried, and used through several handles.
 
 use std::path::PathBuf;
 
+use anden::changes::ApplyOptions;
+use anden::error::NotFound;
+use anden::export::{ExportFormat, write_file};
+use anden::job::{Value, Values};
+use anden::load::InputPath;
+use anden::query::PathLength;
+use anden::stats::PieceStatistics;
 use anden::{
-    ApplyOptions, Changes, Database, Error, InputPath, Job, Key, KeyScheme, LoadOptions, Options, OwnedValue,
-    PageRankParams, Parameters, PathLength, PieceStatistics, Session, Side, Update, Value, Values, VertexFormat, View,
-    WeightType, write_file,
+    Changes, Database, Error, Job, Key, KeyScheme, LoadOptions, Neighbors, OpenOptions, Options, OwnedValue,
+    PageRankParams, Parameters, Session, Update, View, WeightType,
 };
 
 struct Scene {
@@ -43,15 +49,15 @@ fn questions_and_answers() {
     assert_eq!((view.num_vertices(), view.num_edges(), view.name()), (5, 5, "snapshot 1"));
     assert!(view.has_edge("vim", "bash").unwrap() && !view.has_edge("bash", "vim").unwrap());
     let keys = |names: &[&str]| names.iter().map(|&name| Key::from(name)).collect::<Vec<_>>();
-    assert_eq!(view.neighbors("libc6", Side::In).unwrap(), keys(&["bash", "vim"]));
-    assert_eq!(view.neighbors("libc6", Side::Both).unwrap(), keys(&["bash", "gcc", "vim"]));
+    assert_eq!(view.neighbors("libc6", Neighbors::In).unwrap(), keys(&["bash", "vim"]));
+    assert_eq!(view.neighbors("libc6", Neighbors::Both).unwrap(), keys(&["bash", "gcc", "vim"]));
     assert_eq!(view.fof("vim").unwrap(), keys(&["gcc"]));
     let path = view.path("vim", "gcc").unwrap().unwrap();
     assert_eq!((path.vertices, path.length), (keys(&["vim", "libc6", "gcc"]), PathLength::Hops(2)));
     let path = view.weighted_path("vim", "gcc").unwrap().unwrap();
     assert_eq!((path.vertices, path.length), (keys(&["vim", "libc6", "gcc"]), PathLength::Real(5.0)));
     assert_eq!(view.path("gcc", "vim").unwrap(), None);
-    assert!(matches!(view.vertex("emacs"), Err(Error::NotFound(_))));
+    assert!(matches!(view.vertex("emacs"), Err(Error::NotFound { .. })));
 }
 
 #[test]
@@ -61,7 +67,7 @@ fn kernels_as_methods() {
     let id = |key: &str| view.vertex(key).unwrap() as usize;
     let hops = view.bfs("bash").unwrap();
     assert_eq!((hops[id("gcc")], hops[id("vim")]), (2, u32::MAX));
-    assert_eq!(view.sssp("vim").unwrap(), anden::Distances::Float(vec![0.5, 5.0, 1.0, f64::INFINITY, 0.0]));
+    assert_eq!(view.sssp("vim").unwrap(), anden::kernel::Distances::Float(vec![0.5, 5.0, 1.0, f64::INFINITY, 0.0]));
     let labels = view.wcc().unwrap();
     assert_eq!((labels[id("vim")], labels[id("lone")]), (id("bash") as u32, id("lone") as u32));
     assert_eq!(view.triangles().unwrap(), 1);
@@ -84,7 +90,7 @@ fn every_kernel_of_the_table_runs_and_is_checked() {
     let scene = words();
     let view = Database::open_read_only(scene.path()).unwrap().view().unwrap();
     for kernel in Job::table() {
-        let source = if kernel.needs == anden::Sources::One { vec!["vim".into()] } else { Vec::new() };
+        let source = if kernel.needs == anden::job::Sources::One { vec!["vim".into()] } else { Vec::new() };
         let parameters = Parameters { source, ..Parameters::default() };
         let output = view.run(&Job::new(kernel.name, parameters).unwrap()).unwrap();
         output.check(&view).unwrap();
@@ -114,7 +120,7 @@ fn numbers_and_text_are_both_understood_as_keys() {
     let scene = Scene::load("7 40\n", Options::default());
     let view = Database::open(scene.path()).unwrap().view().unwrap();
     assert_eq!(view.vertex(40).unwrap(), view.vertex("40").unwrap());
-    assert!(matches!(view.vertex(41), Err(Error::NotFound(_))));
+    assert!(matches!(view.vertex(41), Err(Error::NotFound { .. })));
     let output = view.run(&Job::new("wcc", Parameters::default()).unwrap()).unwrap();
     assert_eq!(output.summary, [("components", Value::Integer(1)), ("largest", Value::Integer(2))]);
 }
@@ -127,20 +133,22 @@ fn one_handle_writes_and_others_read() {
     Database::open_read_only(scene.path()).unwrap().verify().unwrap();
     drop(writer);
     Database::open(scene.path()).unwrap();
-    assert!(matches!(Database::create(scene.path(), Options::default()), Err(Error::Conflict(_))));
+    assert!(matches!(Database::create(scene.path(), Options::default()), Err(Error::Exists(_))));
     let nowhere = scene.folder.path().join("nowhere");
-    assert!(matches!(Database::open_read_only(nowhere), Err(Error::NotFound(_))));
+    let missing = Database::open_read_only(nowhere).map(drop);
+    assert!(matches!(missing, Err(Error::NotFound { what: NotFound::Database(_), .. })));
 }
 
 #[test]
-fn who_reads_is_shown_more_when_it_asks() {
+fn refresh_shows_newer_commits_to_reader() {
     let scene = words();
     let writer = Database::open(scene.path()).unwrap();
     let reader = Database::open_read_only(scene.path()).unwrap();
     assert!(!reader.refresh().unwrap(), "nothing was committed");
     writer.apply(&[Update::add_weighted_edge("gcc", "vim", 1.5)]).unwrap();
     assert!(!writer.refresh().unwrap(), "it knows already");
-    let snapshots = Database::open_snapshots(scene.path()).unwrap();
+    let snapshots =
+        Database::open_with(scene.path(), &OpenOptions { snapshots_only: true, ..OpenOptions::default() }).unwrap();
     let before = reader.view().unwrap();
     assert_eq!((before.num_edges(), snapshots.view().unwrap().num_edges()), (5, 5));
     for handle in [&reader, &snapshots] {
@@ -166,7 +174,7 @@ fn an_empty_database_is_one() {
     database.verify().unwrap();
     let view = database.view().unwrap();
     assert_eq!((view.num_vertices(), view.num_edges()), (0, 0));
-    assert_eq!(view.pagerank(&PageRankParams::default()).unwrap(), []);
+    assert_eq!(view.pagerank(&PageRankParams::default()).unwrap(), Vec::<f64>::new());
 }
 
 #[test]
@@ -183,7 +191,7 @@ fn a_file_that_fails_is_not_there() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "whole");
 }
 
-/// A rename would put a file in the place of the device.
+/// A rename would replace the device with a file.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_device_stays_a_device() {
@@ -221,7 +229,7 @@ fn values_are_changed_live() {
     };
     let csv = |view: &View| {
         let path = folder.path().join("vertices.csv");
-        write_file(&path, |output| view.export_vertices(VertexFormat::Csv, output)).unwrap();
+        write_file(&path, |output| view.export_vertices(ExportFormat::CSV, output)).unwrap();
         std::fs::read_to_string(&path).unwrap()
     };
     db.apply(&[Update::set_vertex(1, "size", 7), Update::set_vertex(3, "name", "three"), Update::add_edge(3, 4)])
@@ -244,7 +252,7 @@ fn values_are_changed_live() {
     let changed: Vec<_> = diff.changed_properties().map(|value| value.unwrap().name.to_owned()).collect();
     assert_eq!(changed, ["size", "size", "name"]);
     let strict = db.apply_strict(&[Update::set_vertex(9, "size", 1)]);
-    assert!(matches!(strict, Err(Error::InvalidInput(what)) if what == "vertex 9 does not exist"));
+    assert!(matches!(strict, Err(Error::NotFound { what: NotFound::Vertex(key), .. }) if key == 9.into()));
     db.verify().unwrap();
 }
 
@@ -256,7 +264,7 @@ fn files_are_applied_while_snapshots_are_made() {
     let input = folder.path().join("updates.txt");
     std::fs::write(&input, updates).unwrap();
     let db = Database::create(&path, Options::default()).unwrap();
-    // The first batch is more, and who commits the third waits for the snapshot of the first.
+    // The first batch exceeds the limit, and the commit of the third waits for its checkpoint.
     db.set_checkpoint_bytes(Some(10_000));
     db.set_background_write_rate(None);
     let options = ApplyOptions { batch: 5_000, ..ApplyOptions::default() };
@@ -274,7 +282,7 @@ fn files_are_applied_while_snapshots_are_made() {
     assert_eq!(db.view().unwrap().num_edges(), num_edges + 1);
 }
 
-/// Slices that algorithms get, and not what they come from.
+/// The statistics count the slices that algorithms get, not their sources.
 #[test]
 fn pieces_are_counted_as_slices() {
     let db = Database::in_memory(Options { keys: KeyScheme::Dense, ..Options::default() }).unwrap();

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use anden::{
-    AppendOptions, Database, EdgeInput, Error, Graph, InputPath, Key, KeyKind, KeyRef, KeyScheme, LoadOptions, Session,
-    Side, SourceOptions, Update, VertexInput, View, WantedProperties,
-};
+use anden::graph::Graph;
+use anden::load::{EdgeInput, InputPath, KeyKind, SourceOptions, VertexInput, WantedProperties};
+use anden::property::KeyRef;
+use anden::{AppendOptions, Database, Error, Key, KeyScheme, LoadOptions, Neighbors, Session, Update, View};
 
 fn file(folder: &Path, name: &str, text: &str) -> std::path::PathBuf {
     let path = folder.join(name);
@@ -22,7 +22,7 @@ fn vertices(path: std::path::PathBuf, labels: &str, space: &str) -> VertexInput 
     VertexInput { path, labels: Some(labels.to_owned()), space: Some(space.to_owned()) }
 }
 
-/// Three people and two posts, with edges of two types; keys of people and posts are the same numbers.
+/// Three people and two posts, with edges of two types. Keys of people and posts are equal numbers.
 fn social(folder: &Path) -> Database {
     let source = SourceOptions {
         keys: KeyKind::String,
@@ -53,7 +53,7 @@ fn all_edges(view: &View) -> Vec<String> {
     let mut edges = Vec::new();
     for vertex in (0..view.vertex_bound() as u32).filter(|&vertex| view.graph().has_vertex(vertex)) {
         let key = view.key(vertex).unwrap();
-        let targets = view.neighbors(key.clone(), Side::Out).unwrap();
+        let targets = view.neighbors(key.clone(), Neighbors::Out).unwrap();
         edges.extend(targets.into_iter().map(|target| format!("{key} {target}")));
     }
     edges.sort();
@@ -69,7 +69,7 @@ fn views_of_types_and_labels_hold_what_has_them() {
     assert_eq!(all_edges(&view), [knows[0], likes[0], knows[1], likes[1]]);
     assert_eq!((view.num_vertices(), view.known_types().unwrap()), (5, vec!["KNOWS".to_owned(), "LIKES".to_owned()]));
     assert_eq!(view.known_labels().unwrap(), ["Admin", "Person", "Post"]);
-    // Types remove no vertex, labels do.
+    // A filter by types removes no vertex; one by labels does.
     let part = view.types(&["KNOWS"]).unwrap();
     assert_eq!((all_edges(&part), part.num_vertices()), (knows.map(str::to_owned).to_vec(), 5));
     assert_eq!(all_edges(&view.types(&["KNOWS", "LIKES"]).unwrap()), all_edges(&view));
@@ -77,11 +77,11 @@ fn views_of_types_and_labels_hold_what_has_them() {
     assert_eq!((all_edges(&people), people.num_vertices()), (knows.map(str::to_owned).to_vec(), 3));
     assert_eq!(view.labels(&["Admin"]).unwrap().num_vertices(), 1);
     assert_eq!(view.labels(&["Admin", "Post"]).unwrap().num_vertices(), 3);
-    // A part of a part; the properties stay.
+    // A filter of a filtered view. The properties stay.
     let admins = view.labels(&["Admin", "Post"]).unwrap().types(&["LIKES"]).unwrap();
     assert_eq!(all_edges(&admins), [likes[1]]);
     assert_eq!(admins.filter(Some("since IS NULL"), Some("name = 'Eve'")).unwrap().num_vertices(), 1);
-    // What nothing has, also where its name is no word.
+    // Absent types and labels, also with names that are no words.
     assert_eq!(view.types(&["O'Hara\" OR 1 = 1"]).unwrap().num_edges(), 0);
     assert_eq!(view.labels(&["Pers"]).unwrap().num_vertices(), 0);
     assert_eq!(view.types(&[""; 0]).unwrap().num_edges(), 0);
@@ -116,7 +116,7 @@ fn graphs_without_types_or_labels_say_so() {
     let db = Database::in_memory(anden::Options::default()).unwrap();
     db.apply(&[Update::add_edge(1, 2)]).unwrap();
     let refusal = |part: Result<View, Error>| match part {
-        Err(Error::InvalidInput(what)) => what,
+        Err(Error::InvalidInput(what)) => what.to_string(),
         other => panic!("{other:?}"),
     };
     let view = db.view().unwrap();
@@ -126,7 +126,7 @@ fn graphs_without_types_or_labels_say_so() {
         "the vertices of this graph have no labels: there is no property \"labels\""
     );
     assert_eq!((view.known_types().unwrap().len(), view.known_labels().unwrap().len()), (0, 0));
-    // An append of a type to edges without properties.
+    // An append of a type to a graph without edge properties.
     let folder = tempfile::tempdir().unwrap();
     let more = file(folder.path(), "more.csv", "source,target\n2,3\n");
     let mut options = AppendOptions::default();

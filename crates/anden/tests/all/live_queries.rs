@@ -1,45 +1,42 @@
-//! Questions about single vertices and edges of live graphs, against answers that are found in a plain map.
+//! Queries about single vertices and edges, with changes in the memtable, against answers from a plain map.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use anden::query::{PathLength, ShortestPaths};
 use anden::{
-    Database, Direction, Durability, EdgeWeight, Error, Key, KeyScheme, Options, PathLength, Result, ShortestPaths,
-    Side, Update, View, WeightType,
+    Database, Durability, EdgeWeight, Error, GraphKind, Key, KeyScheme, Neighbors, Options, Result, Update, View,
+    WeightType,
 };
-use testkit::Random;
+use anden_testkit::{ModelGraph, Random};
 
-/// As many paths are listed.
+/// The most paths to list.
 const LIMIT: usize = 7;
 
-/// A graph by the numbers of its vertices; its keys come from these.
+/// A graph by vertex numbers, from which its keys are made.
 #[derive(Clone)]
 struct Model {
     options: Options,
     num_keys: u32,
-    /// The out-list of each vertex with its weights; of an undirected graph, its only list.
-    lists: BTreeMap<u32, BTreeMap<u32, u32>>,
+    /// The edges with their weights.
+    graph: ModelGraph<u32, u32>,
 }
 
 impl Model {
     fn new(options: Options, num_keys: u32) -> Self {
-        Self { options, num_keys, lists: BTreeMap::new() }
+        Self { options, num_keys, graph: ModelGraph::new(options.graph_kind) }
     }
 
     fn key(&self, number: u32) -> Key {
         match self.options.keys {
             KeyScheme::String => Key::String(format!("vertex {number}")),
-            // Not in the order of the numbers.
+            // The order of the keys differs from that of the numbers.
             _ => Key::Integer(u64::from(number.wrapping_mul(0x9e37_79b9))),
         }
     }
 
     fn keys(&self, numbers: impl IntoIterator<Item = u32>) -> BTreeSet<Key> {
         numbers.into_iter().map(|number| self.key(number)).collect()
-    }
-
-    fn is_directed(&self) -> bool {
-        self.options.direction == Direction::Directed
     }
 
     fn weight(&self, weight: u32) -> EdgeWeight {
@@ -56,75 +53,50 @@ impl Model {
         }
     }
 
-    fn add_edge(&mut self, u: u32, v: u32, weight: u32) {
-        self.lists.entry(v).or_default();
-        self.lists.entry(u).or_default().insert(v, weight);
-        if !self.is_directed() {
-            self.lists.entry(v).or_default().insert(u, weight);
-        }
-    }
-
-    fn remove_edge(&mut self, u: u32, v: u32) {
-        let pairs = if self.is_directed() { vec![(u, v)] } else { vec![(u, v), (v, u)] };
-        for (source, target) in pairs {
-            if let Some(list) = self.lists.get_mut(&source) {
-                list.remove(&target);
-            }
-        }
-    }
-
-    fn remove_vertex(&mut self, gone: u32) {
-        self.lists.remove(&gone);
-        for list in self.lists.values_mut() {
-            list.remove(&gone);
-        }
-    }
-
-    /// A random vertex; those of small numbers have most edges, and the first one half of all.
+    /// A random vertex. Small numbers are more frequent, and number 0 is at least half of all.
     fn number(&self, random: &mut Random) -> u32 {
         let bound = if random.below(2) == 0 { 1 } else { 1 + random.below(self.num_keys) };
         random.below(bound)
     }
 
-    /// A random update, done here as well. Most of those that remove an edge name one that is there.
+    /// A random update, also applied here. Most removals of edges name an existing edge.
     fn update(&mut self, random: &mut Random) -> Update {
         let (u, v, weight) = (self.number(random), random.below(self.num_keys), random.below(9));
         let (source, target) = (self.key(u), self.key(v));
         match random.below(100) {
             0..60 => {
-                self.add_edge(u, v, weight);
+                self.graph.add_edge(u, v, weight);
                 Update::AddEdge { source, target, weight: Some(self.weight(weight)), properties: Vec::new() }
             }
             60..70 => {
-                self.add_edge(u, v, weight);
+                self.graph.add_edge(u, v, weight);
                 Update::SetWeight { source, target, weight: self.weight(weight) }
             }
             70..97 => {
-                let known = self.lists.get(&u).and_then(|list| list.range(v..).next()).map(|(&known, _)| known);
-                let v = known.unwrap_or(v);
-                self.remove_edge(u, v);
+                let v = self.out_list(u).range(v..).next().copied().unwrap_or(v);
+                self.graph.remove_edges(u, v);
                 Update::RemoveEdge { source, target: self.key(v) }
             }
             97 => {
-                self.lists.entry(v).or_default();
+                self.graph.add_vertex(v);
                 Update::AddVertex(target)
             }
             _ => {
-                self.remove_vertex(v);
+                self.graph.remove_vertex(v);
                 Update::RemoveVertex(target)
             }
         }
     }
 
     fn out_list(&self, vertex: u32) -> BTreeSet<u32> {
-        self.lists.get(&vertex).map(|list| list.keys().copied().collect()).unwrap_or_default()
+        self.graph.out_list(vertex).into_iter().map(|(target, _)| target).collect()
     }
 
     fn in_list(&self, vertex: u32) -> BTreeSet<u32> {
-        self.lists.iter().filter(|(_, list)| list.contains_key(&vertex)).map(|(&source, _)| source).collect()
+        self.graph.in_list(vertex).into_iter().map(|(source, _)| source).collect()
     }
 
-    /// By vertex that is reached: the number of steps, and in how many ways it is reached in so few.
+    /// For each reached vertex, the number of steps and the number of shortest paths.
     fn steps(&self, source: u32) -> BTreeMap<u32, (u64, u64)> {
         let mut found = BTreeMap::from([(source, (0, 1_u64))]);
         let mut queue = VecDeque::from([source]);
@@ -143,7 +115,7 @@ impl Model {
         found
     }
 
-    /// By vertex that is reached: the least sum of weights.
+    /// For each reached vertex, the least sum of weights.
     fn distances(&self, source: u32) -> BTreeMap<u32, u64> {
         let (mut done, mut near) = (BTreeMap::new(), BTreeSet::from([(0_u64, source)]));
         while let Some((distance, vertex)) = near.pop_first() {
@@ -151,7 +123,8 @@ impl Model {
                 continue;
             }
             done.insert(vertex, distance);
-            near.extend(self.lists[&vertex].iter().map(|(&target, &weight)| (distance + u64::from(weight), target)));
+            let list = self.graph.out_list(vertex).into_iter();
+            near.extend(list.map(|(target, &weight)| (distance + u64::from(weight), target)));
         }
         done
     }
@@ -160,7 +133,7 @@ impl Model {
 /// The numbers of vertices by their keys.
 type Numbers = BTreeMap<Key, u32>;
 
-/// Answers that should be those of the model.
+/// Compares answers with those of the model.
 struct Checker<'a> {
     view: &'a View,
     model: &'a Model,
@@ -174,27 +147,26 @@ impl<'a> Checker<'a> {
         Self { view, model, numbers, place: place.into() }
     }
 
-    /// All vertices one by one, and the ways from some of them to some others.
+    /// Checks all vertices, or some of a large graph, and paths between some of them.
     fn check(&self, random: &mut Random, num_sources: usize) {
         let model = self.model;
-        assert_eq!(self.view.num_vertices(), model.lists.len(), "{}", self.place);
-        let num_arcs: usize = model.lists.values().map(BTreeMap::len).sum();
-        assert_eq!(self.view.num_arcs(), num_arcs as u64, "{}", self.place);
+        assert_eq!(self.view.num_vertices(), model.graph.vertices().len(), "{}", self.place);
+        assert_eq!(self.view.num_arcs(), model.graph.num_arcs(), "{}", self.place);
         let mut pick = || random.below(model.num_keys);
-        // The one with most edges is always among them.
+        // The vertex with most edges is always among them.
         let some: BTreeSet<u32> = [0].into_iter().chain((1..num_sources).map(|_| pick())).collect();
         let is_small = model.num_keys < 100;
         for number in if is_small { (0..model.num_keys).collect() } else { some.clone() } {
-            match model.lists.contains_key(&number) {
+            match model.graph.has_vertex(number) {
                 true => self.check_vertex(number),
                 false => self.check_missing(number),
             }
         }
-        for &source in some.iter().filter(|source| model.lists.contains_key(source)) {
+        for &source in some.iter().filter(|&&source| model.graph.has_vertex(source)) {
             let (steps, distances) = (model.steps(source), model.distances(source));
             self.check_around(source, &steps);
             for target in some.iter().copied().chain((0..3 * num_sources).map(|_| random.below(model.num_keys))) {
-                if model.lists.contains_key(&target) {
+                if model.graph.has_vertex(target) {
                     self.check_edge(source, target);
                     self.check_path(source, target, steps.get(&target).copied());
                     self.check_weighted_path(source, target, distances.get(&target).copied());
@@ -203,25 +175,29 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Neighbours and degrees.
+    /// Checks neighbors and degrees.
     fn check_vertex(&self, number: u32) {
         let (Self { view, model, place, .. }, key) = (self, self.model.key(number));
         let (out, into) = (model.out_list(number), model.in_list(number));
         let both: BTreeSet<u32> = out.union(&into).copied().collect();
-        for (side, expected) in [(Side::Out, &out), (Side::In, &into), (Side::Both, &both)] {
-            self.check_set(view.neighbors(key.clone(), side), expected.iter().copied(), &format!("{key} {side:?}"));
+        for (direction, expected) in [(Neighbors::Out, &out), (Neighbors::In, &into), (Neighbors::Both, &both)] {
+            self.check_set(
+                view.neighbors(key.clone(), direction),
+                expected.iter().copied(),
+                &format!("{key} {direction:?}"),
+            );
         }
         let vertex = view.vertex(key.clone()).unwrap();
         assert_eq!(view.out_degree(vertex).unwrap(), out.len() as u64, "{place}: {key}");
         assert_eq!(view.in_degree(vertex).unwrap(), Some(into.len() as u64), "{place}: {key}");
     }
 
-    /// What is no vertex is not found, by whatever question.
+    /// Requires that every query reports a missing vertex.
     fn check_missing(&self, number: u32) {
         let (view, missing) = (self.view, || self.model.key(number));
-        let is_missing = |answer: Result<()>| matches!(answer, Err(Error::NotFound(_)));
+        let is_missing = |answer: Result<()>| matches!(answer, Err(Error::NotFound { .. }));
         let answers = [
-            view.neighbors(missing(), Side::Both).map(drop),
+            view.neighbors(missing(), Neighbors::Both).map(drop),
             view.has_edge(missing(), missing()).map(drop),
             view.khop(missing(), 2).map(drop),
             view.fof(missing()).map(drop),
@@ -233,7 +209,7 @@ impl<'a> Checker<'a> {
         assert!(answers.into_iter().all(is_missing), "{}: {} is there", self.place, missing());
     }
 
-    /// What is so many steps away.
+    /// Checks the vertices within a number of steps.
     fn check_around(&self, source: u32, steps: &BTreeMap<u32, (u64, u64)>) {
         let key = self.model.key(source);
         let away = |range: std::ops::RangeInclusive<u64>| {
@@ -254,7 +230,7 @@ impl<'a> Checker<'a> {
     }
 
     fn check_edge(&self, source: u32, target: u32) {
-        let weight = self.model.lists[&source].get(&target).map(|&weight| self.model.weight(weight));
+        let weight = self.model.graph.edges_between(source, target).first().map(|&weight| self.model.weight(weight));
         let (u, v) = (self.model.key(source), self.model.key(target));
         let edges = self.view.edges_between(u.clone(), v.clone()).unwrap();
         assert_eq!(self.view.has_edge(u, v).unwrap(), !edges.is_empty());
@@ -262,7 +238,7 @@ impl<'a> Checker<'a> {
         assert_eq!(found, (weight.is_some(), Vec::from_iter(weight)), "{}: {source} to {target}", self.place);
     }
 
-    /// Whether there is a way, one of the shortest, and all of them.
+    /// Checks reachability, a shortest path, and all shortest paths.
     fn check_path(&self, source: u32, target: u32, steps: Option<(u64, u64)>) {
         let (u, v) = (self.model.key(source), self.model.key(target));
         let what = format!("{}: from {u} to {v}", self.place);
@@ -297,17 +273,17 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A path is made of edges, from one end to the other; gives the sum of their weights.
+    /// Requires that a path consists of edges between its ends. Returns the sum of their weights.
     fn check_way(&self, ends: (u32, u32), path: &[Key], what: &str) -> u64 {
         let numbers: Vec<u32> = path.iter().map(|key| self.numbers[key]).collect();
         assert_eq!((numbers.first(), numbers.last()), (Some(&ends.0), Some(&ends.1)), "{what}: {path:?}");
-        let weight = |pair: &[u32]| self.model.lists[&pair[0]].get(&pair[1]).copied();
+        let weight = |pair: &[u32]| self.model.graph.edges_between(pair[0], pair[1]).first().copied();
         let weights = numbers.windows(2).map(|pair| weight(pair).unwrap_or_else(|| panic!("{what}: {path:?}")));
         weights.map(u64::from).sum()
     }
 }
 
-/// A database and what it should hold.
+/// A database with its model.
 struct World {
     db: Database,
     model: Model,
@@ -316,7 +292,7 @@ struct World {
     held: Vec<(View, Model, String)>,
 }
 
-/// Set once it is dropped, by whoever panics too.
+/// Sets the flag on drop, also after a panic.
 struct Done<'a>(&'a AtomicBool);
 
 impl Drop for Done<'_> {
@@ -326,7 +302,7 @@ impl Drop for Done<'_> {
 }
 
 impl World {
-    /// Applies random updates, in several batches, and compares every view between them; the last is held.
+    /// Applies random updates in several batches, and compares each view. Holds the last one.
     fn update(&mut self, place: &str, num_updates: usize) {
         for part in 0..3 {
             let updates: Vec<_> = (0..num_updates / 3).map(|_| self.model.update(&mut self.random)).collect();
@@ -341,7 +317,7 @@ impl World {
         Checker::new(&view, &self.model, place).check(&mut self.random, self.num_sources);
     }
 
-    /// Compares the view that was held last, again and again, while others commit.
+    /// Compares the last held view repeatedly during commits.
     fn check_while_others_commit(&mut self, place: &str) {
         let (is_done, num_batches) = (AtomicBool::new(false), AtomicUsize::new(0));
         let Self { db, model, random, num_sources, held } = self;
@@ -363,7 +339,7 @@ impl World {
         self.check(&format!("{place}, after the others"));
     }
 
-    /// What is committed while a snapshot is being written lies over what is frozen.
+    /// Commits during a checkpoint lie over the immutable memtable.
     fn update_beside_a_snapshot(&mut self, num_updates: usize) {
         self.db.set_background_write_rate(Some(1));
         self.db.set_checkpoint_bytes(Some(1));
@@ -384,7 +360,7 @@ impl World {
     }
 }
 
-/// All kinds of live views of one graph.
+/// Runs all kinds of views of one graph.
 fn run(db: Database, num_keys: u32, num_sources: usize, seed: u64) {
     println!("{num_keys} keys, seed {seed}: {:?}", db.options());
     db.set_checkpoint_bytes(None);
@@ -393,43 +369,43 @@ fn run(db: Database, num_keys: u32, num_sources: usize, seed: u64) {
     let (num_updates, num_more) = (4 * num_keys as usize, num_keys as usize);
     let mut world = World { db, model, random: Random::new(seed), num_sources, held: Vec::new() };
     world.update("wholly live", num_updates);
-    assert!(num_keys < 3000 || world.model.lists[&0].len() > 1024, "one vertex has many neighbours");
+    assert!(num_keys < 3000 || world.model.out_list(0).len() > 1024, "one vertex has many neighbours");
     world.check_while_others_commit("wholly live");
     world.db.checkpoint(None).unwrap();
     world.check("a snapshot");
     world.update("live over a snapshot", num_more);
     world.check_while_others_commit("live over a snapshot");
     world.db.checkpoint(None).unwrap();
-    world.update("live over levels", num_more);
+    world.update("memtable over deltas", num_more);
     world.update_beside_a_snapshot(num_more);
     world.db.merge().unwrap();
-    world.update("live over a merged run", num_more);
+    world.update("memtable over a merged base", num_more);
     for (view, model, place) in world.held {
         Checker::new(&view, &model, place).check(&mut world.random, num_sources);
     }
 }
 
-fn options(direction: Direction, weight_type: WeightType, keys: KeyScheme) -> Options {
-    Options { direction, weight_type: Some(weight_type), keys, ..Options::default() }
+fn options(graph_kind: GraphKind, weight_type: WeightType, keys: KeyScheme) -> Options {
+    Options { graph_kind, weight_type: Some(weight_type), keys, ..Options::default() }
 }
 
 #[test]
 fn answers_are_those_of_a_plain_map_directed() {
-    let options = options(Direction::Directed, WeightType::U32, KeyScheme::Integer);
+    let options = options(GraphKind::Directed, WeightType::U32, KeyScheme::Integer);
     run(Database::in_memory(options).unwrap(), 45, 8, 1);
 }
 
 #[test]
 fn answers_are_those_of_a_plain_map_undirected() {
-    let options = options(Direction::Undirected, WeightType::I64, KeyScheme::String);
+    let options = options(GraphKind::Undirected, WeightType::I64, KeyScheme::String);
     run(Database::in_memory(options).unwrap(), 45, 8, 2);
 }
 
-/// One vertex has more neighbours than the live graph keeps in one piece.
+/// One vertex has more neighbors than a packed array of the memtable holds.
 #[test]
-fn answers_are_those_of_a_plain_map_with_a_hub() {
-    for (seed, direction) in [(3, Direction::Directed), (4, Direction::Undirected)] {
-        let options = options(direction, WeightType::F64, KeyScheme::Integer);
+fn queries_over_a_hub_match_a_map() {
+    for (seed, graph_kind) in [(3, GraphKind::Directed), (4, GraphKind::Undirected)] {
+        let options = options(graph_kind, WeightType::F64, KeyScheme::Integer);
         run(Database::in_memory(options).unwrap(), 3000, 5, seed);
     }
 }
@@ -437,17 +413,17 @@ fn answers_are_those_of_a_plain_map_with_a_hub() {
 #[test]
 fn answers_are_those_of_a_plain_map_in_files() {
     let folder = tempfile::tempdir().unwrap();
-    for (seed, direction) in [(5, Direction::Directed), (6, Direction::Undirected)] {
-        let options = options(direction, WeightType::F32, KeyScheme::String);
+    for (seed, graph_kind) in [(5, GraphKind::Directed), (6, GraphKind::Undirected)] {
+        let options = options(graph_kind, WeightType::F32, KeyScheme::String);
         run(Database::create(folder.path().join(format!("{seed}.anden")), options).unwrap(), 30, 5, seed);
     }
 }
 
-/// Whoever reads the log of another process, or of one that ended, sees what it committed.
+/// A reader of the WAL of another process, running or ended, sees its commits.
 #[test]
-fn answers_are_those_of_a_plain_map_from_a_log() {
+fn queries_over_a_wal_match_a_map() {
     let folder = tempfile::tempdir().unwrap();
-    let options = options(Direction::Directed, WeightType::U32, KeyScheme::Integer);
+    let options = options(GraphKind::Directed, WeightType::U32, KeyScheme::Integer);
     let path = folder.path().join("db");
     let db = Database::create(&path, options).unwrap();
     let (mut model, mut random) = (Model::new(options, 45), Random::new(7));

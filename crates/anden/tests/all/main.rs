@@ -1,14 +1,17 @@
-//! The library as its users meet it.
+//! Tests of the public API.
 
 mod apply_file;
+mod awaiting;
 mod beside_each_other;
 mod edge_model;
 mod edge_properties;
+mod errors;
 mod facade;
 mod filters;
 mod labeled;
 mod live_queries;
 mod matrix;
+mod own_graph;
 mod prefetch;
 mod round_trips;
 mod sliding_window;

@@ -1,34 +1,37 @@
-//! Every kernel on every kind of view, held against its verifier and against the same graph loaded anew.
+//! Every kernel on every kind of view, against its verifier and against the graph loaded anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use anden::changes::Maintenance;
+use anden::export::{ExportFormat, write_file};
+use anden::job::{Parameter, Sources, Value, Values};
+use anden::load::{Duplicates, Format, InputPath, WantedProperties};
 use anden::{
-    AppendOptions, Changes, Database, Direction, Duplicates, ExportFormat, Format, InputPath, Job, Key, LoadOptions,
-    Maintenance, Options, Parameters, Session, Sources, Update, Value, Values, View, WantedProperties, WeightType,
-    write_file,
+    AppendOptions, Changes, Database, GraphKind, Job, Key, LoadOptions, Options, Parameters, Session, Update, View,
+    WeightType,
 };
-use testkit::Random;
+use anden_testkit::Random;
 
 const NUM_KEYS: u32 = 1500;
 const NUM_LEVELS: u32 = 20;
 /// A source that is never removed.
 const SOURCE: u64 = 7;
 
-/// Where a database is.
+/// The place of a database.
 #[derive(Clone, Copy)]
 enum Place {
     Files,
     Memory,
 }
 
-/// A random key; the smaller ones have most edges.
+/// A random key. Smaller keys have most edges.
 fn key(random: &mut Random) -> u64 {
     let bound = 1 + random.below(NUM_KEYS);
     7 * u64::from(1 + random.below(bound))
 }
 
-/// A database of 21 snapshots, none of them merged: edges come and go, vertices too.
+/// A database of 21 unmerged snapshots with added and removed edges and vertices.
 fn history(path: &Path, place: Place, graph: Options, session: &Session) -> Database {
     let mut random = Random::new(42);
     let mut edges: Vec<(u64, u64)> = (0..6000).map(|_| (key(&mut random), key(&mut random))).collect();
@@ -75,11 +78,11 @@ fn history(path: &Path, place: Place, graph: Options, session: &Session) -> Data
     db
 }
 
-/// The graph of a view as one snapshot of a database of its own.
+/// The graph of a view as the only snapshot of another database.
 fn loaded_anew(view: &View, graph: Options, path: &Path, session: &Session) -> View {
     let (edges, vertices) = (path.with_extension("edges"), path.with_extension("vertices"));
     // Properties are read as weights.
-    let format = if graph.edge_properties { ExportFormat::Csv } else { ExportFormat::EdgeList };
+    let format = if graph.edge_properties { ExportFormat::CSV } else { ExportFormat::EDGE_LIST };
     let weight_type = if graph.edge_properties { Some(WeightType::I64) } else { graph.weight_type };
     let graph = Options { weight_type, edge_properties: false, ..graph };
     write_file(&edges, |output| view.export(format, output)).unwrap();
@@ -87,7 +90,7 @@ fn loaded_anew(view: &View, graph: Options, path: &Path, session: &Session) -> V
     let lines: String = live.iter().map(|&vertex| format!("{}\n", view.key(vertex).unwrap())).collect();
     std::fs::write(&vertices, lines).unwrap();
     let mut options = LoadOptions { graph, ..LoadOptions::default() };
-    options.source.format = Some(if format == ExportFormat::Csv { Format::Csv } else { Format::EdgeList });
+    options.source.format = Format::of_name(if format == ExportFormat::CSV { "csv" } else { "edgelist" });
     options.source.vertices = vec![vertices.into()];
     let (db, _) = Database::load(path, &[InputPath::File(edges)], &options, session).unwrap();
     let anew = db.view().unwrap();
@@ -95,7 +98,7 @@ fn loaded_anew(view: &View, graph: Options, path: &Path, session: &Session) -> V
     anew
 }
 
-/// What a kernel gives, by key; components by the smallest key in them.
+/// The values of a kernel by key. A component is named by its smallest key.
 fn by_key(view: &View, values: &Values<'_>) -> BTreeMap<Key, f64> {
     let live = view.vertices_by_key().unwrap();
     let mut smallest: BTreeMap<u32, f64> = BTreeMap::new();
@@ -121,7 +124,7 @@ fn is_near(a: f64, b: f64) -> bool {
 fn is_same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Real(a), Value::Real(b)) => is_near(*a, *b),
-        // Vertices of the same score stand by id, and ids differ.
+        // Vertices with equal scores are ordered by id, and ids differ.
         (Value::Ranking(a), Value::Ranking(b)) => a.iter().zip(b).all(|(a, b)| is_near(a.1, b.1)),
         (Value::Keys(a), Value::Keys(b)) => {
             let sorted = |keys: &[Key]| keys.iter().cloned().collect::<BTreeSet<_>>();
@@ -131,7 +134,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Kernels told to do it another way than their entry in the table does by itself.
+/// Kernels with parameters other than the defaults of the table.
 fn variants(is_weighted: bool) -> Vec<(&'static str, Parameters)> {
     let given = Parameters { values: true, ..Parameters::default() };
     let source = vec![SOURCE.into()];
@@ -148,11 +151,11 @@ fn variants(is_weighted: bool) -> Vec<(&'static str, Parameters)> {
     variants
 }
 
-/// Runs every kernel that the graph has what it takes for; gives their names.
+/// Runs every kernel that the graph supports. Returns their names.
 fn compare(name: &str, view: &View, anew: &View) -> Vec<&'static str> {
     let mut ran = Vec::new();
     for (kernel, parameters) in variants(view.weight_type().is_some()) {
-        // From all vertices, betweenness takes its time: small views will do.
+        // Betweenness from all vertices is slow, so it runs on small views only.
         if kernel != "bc" || view.num_edges() < 500 {
             compare_one(name, &Job::new(kernel, parameters).unwrap(), view, anew);
         }
@@ -161,7 +164,8 @@ fn compare(name: &str, view: &View, anew: &View) -> Vec<&'static str> {
         if kernel.name == "sssp" && view.weight_type().is_none() {
             continue;
         }
-        let needs_source = kernel.needs == Sources::One || kernel.name == "bc";
+        // A sample depends on ids, which differ between the views.
+        let needs_source = kernel.needs == Sources::One || kernel.parameters.contains(&Parameter::Sources);
         let source = if needs_source { vec![SOURCE.into()] } else { Vec::new() };
         let job = Job::new(kernel.name, Parameters { source, values: true, ..Parameters::default() }).unwrap();
         compare_one(name, &job, view, anew);
@@ -170,13 +174,13 @@ fn compare(name: &str, view: &View, anew: &View) -> Vec<&'static str> {
     ran
 }
 
-/// Runs a job on both, checks the result, and holds one against the other.
+/// Runs a job on both views, verifies the result, and compares the two.
 fn compare_one(name: &str, job: &Job, view: &View, anew: &View) {
     let (output, expected) = (view.run(job).unwrap(), anew.run(job).unwrap());
     let place = format!("{} on {name}", job.kernel().name);
     output.check(view).unwrap_or_else(|error| panic!("{place}: {error}"));
     for ((what, found), (_, expected)) in output.summary.iter().zip(&expected.summary) {
-        // How far a sum was off at its end is no result.
+        // The final error of an iteration is no result.
         assert!(*what == "delta" || is_same(found, expected), "{place}: {what}: {found:?} and {expected:?}");
     }
     if let (Some(found), Some(expected)) = (output.values(), expected.values()) {
@@ -187,9 +191,9 @@ fn compare_one(name: &str, job: &Job, view: &View, anew: &View) {
     }
 }
 
-/// The base run's list and what the levels change in it are what readers get.
+/// Requires that the base's list plus the changes of the deltas give the list that readers get.
 fn check_fragments(name: &str, view: &View) {
-    let mut num_levels = 0;
+    let mut num_deltas = 0;
     for vertex in view.vertices_by_key().unwrap().into_iter().step_by(13) {
         let key = view.key(vertex).unwrap();
         let fragments = view.fragments(key.clone()).unwrap();
@@ -197,7 +201,7 @@ fn check_fragments(name: &str, view: &View) {
         for (list, degree) in [Some(fragments.out), fragments.into].into_iter().flatten().zip(degrees) {
             let mut counts = BTreeMap::<Key, i64>::new();
             list.base.iter().flatten().for_each(|key| *counts.entry(key.clone()).or_default() += 1);
-            for level in &list.levels {
+            for level in &list.deltas {
                 let sign = if level.is_backward { -1 } else { 1 };
                 level.added.iter().for_each(|key| *counts.entry(key.clone()).or_default() += sign);
                 level.removed.iter().for_each(|key| *counts.entry(key.clone()).or_default() -= sign);
@@ -205,7 +209,7 @@ fn check_fragments(name: &str, view: &View) {
                     level.from < level.to && !(level.added.is_empty() && level.removed.is_empty()),
                     "{name}: {key}"
                 );
-                num_levels += 1;
+                num_deltas += 1;
             }
             if let Some((added, removed)) = &list.live {
                 added.iter().for_each(|key| *counts.entry(key.clone()).or_default() += 1);
@@ -216,17 +220,17 @@ fn check_fragments(name: &str, view: &View) {
             for found in list.pieces.iter().flatten() {
                 match &list.base {
                     Some(_) => *counts.get_mut(found).unwrap_or_else(|| panic!("{name}: {key} to {found}")) -= 1,
-                    // An edge that got another weight is added, and is not one more.
-                    None => assert!(list.levels.iter().any(|level| level.added.contains(found)), "{name}: {key}"),
+                    // An edge with a changed weight is among the added ones, but is not one more.
+                    None => assert!(list.deltas.iter().any(|delta| delta.added.contains(found)), "{name}: {key}"),
                 }
             }
             assert!(list.base.is_none() || counts.values().all(|&count| count == 0), "{name}: {key}: {counts:?}");
         }
     }
-    assert!(num_levels > 0 || !(name.contains("level") || name.contains("window")), "{name}");
+    assert!(num_deltas > 0 || !(name.contains("delta") || name.contains("window")), "{name}");
 }
 
-/// Random updates; edges that there are not are to be removed as well.
+/// Random updates. Some removals name missing edges.
 fn updates(random: &mut Random, graph: Options, num_updates: u32) -> Vec<Update> {
     let mut updates = Vec::new();
     for i in 0..num_updates {
@@ -243,7 +247,7 @@ fn updates(random: &mut Random, graph: Options, num_updates: u32) -> Vec<Update>
     updates
 }
 
-/// All kinds of views of one history, with what happens to the database in between.
+/// Runs all kinds of views of one history, with changes of the database between them.
 fn run(graph_name: &str, graph: Options) {
     run_in(Place::Files, graph_name, graph);
 }
@@ -262,20 +266,20 @@ fn run_in(place: Place, graph_name: &str, graph: Options) {
         println!("kernels x views [{graph_name}] {name}: {}", ran.join(" "));
         assert!(ran.len() + 1 >= Job::table().len());
     };
-    check("the first snapshot, a base run", db.snapshot(1).unwrap());
-    check("20 levels", db.view().unwrap());
-    check("10 levels", db.snapshot(11).unwrap());
-    check("a window of 7 levels", db.window(6..=12).unwrap());
-    check("a window of 1 level", db.window(21..=21).unwrap());
+    check("the first snapshot, a base", db.snapshot(1).unwrap());
+    check("20 deltas", db.view().unwrap());
+    check("10 deltas", db.snapshot(11).unwrap());
+    check("a window of 7 deltas", db.window(6..=12).unwrap());
+    check("a window of 1 delta", db.window(21..=21).unwrap());
     db.merge_newest(15).unwrap();
-    check("5 levels and a delta run", db.view().unwrap());
+    check("5 deltas and a merged delta", db.view().unwrap());
     let held = db.snapshot(9).unwrap();
     db.merge().unwrap();
     check("merged", db.view().unwrap());
-    check("3 levels back from the merged run", db.snapshot(18).unwrap());
-    check("20 levels back", db.snapshot(1).unwrap());
-    check("a window before the merged run", db.window(3..=19).unwrap());
-    check("a window that slides, before the merged run", {
+    check("3 deltas back from the merged base", db.snapshot(18).unwrap());
+    check("20 deltas back", db.snapshot(1).unwrap());
+    check("a window before the merged base", db.window(3..=19).unwrap());
+    check("a window that slides, before the merged base", {
         let window = db.sliding_window(20).unwrap();
         window.view().unwrap()
     });
@@ -298,7 +302,7 @@ fn run_in(place: Place, graph_name: &str, graph: Options) {
         check("a checkpoint", db.view().unwrap());
         db.merge().unwrap();
         db.apply(&updates(&mut random, graph, 100)).unwrap();
-        check("changes over a run", db.view().unwrap());
+        check("changes over a base", db.view().unwrap());
     }
     db.verify().unwrap();
 }
@@ -316,14 +320,14 @@ fn directed_with_weights_in_memory() {
 
 #[test]
 fn undirected_with_a_property_as_weight_in_memory() {
-    let graph = Options { direction: Direction::Undirected, edge_properties: true, ..Options::default() };
+    let graph = Options { graph_kind: GraphKind::Undirected, edge_properties: true, ..Options::default() };
     run_in(Place::Memory, "undirected, property, in memory", graph);
 }
 
 #[test]
 fn undirected_with_weights() {
-    let direction = Direction::Undirected;
-    run("undirected, u32", Options { direction, weight_type: Some(WeightType::U32), ..Options::default() });
+    let graph_kind = GraphKind::Undirected;
+    run("undirected, u32", Options { graph_kind, weight_type: Some(WeightType::U32), ..Options::default() });
 }
 
 #[test]
@@ -338,8 +342,8 @@ fn directed_with_a_property_as_weight() {
 
 #[test]
 fn undirected_multigraph_with_a_property_as_weight() {
-    let direction = Direction::Undirected;
-    run("undirected, property", Options { direction, multigraph: true, edge_properties: true, ..Options::default() });
+    let graph_kind = GraphKind::Undirected;
+    run("undirected, property", Options { graph_kind, multigraph: true, edge_properties: true, ..Options::default() });
 }
 
 #[test]

@@ -1,17 +1,24 @@
-//! What is read ahead changes no result, is counted, and ends with its views.
+//! Prefetching changes no result, is counted, and ends with its views.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use anden::changes::Maintenance;
+use anden::graph::Graph;
+use anden::job::{Sources, Value, Values};
+use anden::kernel::{Medium, Tag};
+use anden::load::InputPath;
+use anden::session::Prefetch;
 use anden::{
-    AppendOptions, Changes, Database, Graph, InputPath, Job, KeyScheme, LoadOptions, Maintenance, Medium, Options,
-    Parameters, Prefetch, Progress, Session, Side, Sources, Tag, Value, Values, View, WeightType,
+    AppendOptions, Changes, Database, Job, KeyScheme, LoadOptions, Neighbors, OpenOptions, Options, Parameters,
+    Progress, Session, View, WeightType,
 };
+use anden_graph::Direction;
+use anden_testkit::{Random, skipped};
 use proptest::prelude::*;
-use testkit::Random;
 
-/// A graph of random edges, some of them between a few vertices, with a level over it.
+/// A graph of random edges, some of them between a few vertices, with a delta over it.
 fn load(seed: u64, graph: Options, session: &Session) -> (tempfile::TempDir, Database) {
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random::new(seed);
@@ -34,7 +41,7 @@ fn load(seed: u64, graph: Options, session: &Session) -> (tempfile::TempDir, Dat
     (folder, db)
 }
 
-/// The values of a kernel by vertex, or what it says of all; floats rounded, for their sums depend on the order.
+/// The values of a kernel by vertex, or its summary, as text. Floats are rounded, because sums depend on the order.
 fn run(view: &View, kernel: &str, parameters: Parameters) -> String {
     let output = view.run(&Job::new(kernel, parameters).unwrap()).unwrap();
     let round = |value: f64| format!("{value:.9e}");
@@ -48,12 +55,12 @@ fn run(view: &View, kernel: &str, parameters: Parameters) -> String {
     }
 }
 
-/// Everything that a view is asked, as text.
+/// The answers of a view to all queries, as text.
 fn answers(view: &View) -> Vec<String> {
     answers_from(view, Medium::Auto)
 }
 
-/// The same by the ways for one medium.
+/// The answers with the algorithms for one medium.
 fn answers_from(view: &View, variant: Medium) -> Vec<String> {
     let mut all = Vec::new();
     for kernel in Job::table() {
@@ -83,10 +90,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4))]
 
     #[test]
-    fn no_policy_changes_a_result(seed in any::<u64>(), direction in 0..3_u8) {
+    fn no_policy_changes_a_result(seed in any::<u64>(), graph_kind in 0..3_u8) {
         let graph = Options {
-            direction: if direction == 0 { anden::Direction::Undirected } else { anden::Direction::Directed },
-            in_edges: direction != 2,
+            graph_kind: if graph_kind == 0 { anden::GraphKind::Undirected } else { anden::GraphKind::Directed },
+            in_edges: graph_kind != 2,
             weight_type: Some(WeightType::U32),
             ..Options::default()
         };
@@ -96,7 +103,7 @@ proptest! {
             let with = |policy| db.snapshot(snapshot).unwrap().with_prefetch(policy);
             let expected = answers(&with(Prefetch::Off));
             let policies = Prefetch::ALL.map(|policy| (policy, Medium::Auto));
-            // Either way with somebody who listens, and with nobody.
+            // The algorithms for both media, with and without a prefetcher.
             let others = [(Prefetch::Off, Medium::Disk), (Prefetch::Frontier, Medium::Memory)];
             for (policy, medium) in policies.into_iter().chain(others) {
                 for (found, expected) in answers_from(&with(policy), medium).iter().zip(&expected) {
@@ -108,7 +115,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_announced_is_counted() {
+fn prefetch_stats_count_announcements_by_policy() {
     let session = Session::new(2).unwrap();
     let (_folder, db) = load(7, Options::default(), &session);
     let view = db.view().unwrap();
@@ -126,11 +133,11 @@ fn what_is_announced_is_counted() {
     assert!(view.prefetch_stats().neighbourhood.requested > 0);
     assert_eq!(
         view.prefetch_stats().total().requested,
-        view.prefetch_stats().by_policy().iter().map(|p| p.1.requested).sum()
+        view.prefetch_stats().by_policy().iter().map(|p| p.1.requested).sum::<u64>()
     );
 }
 
-/// Notes what stages work has.
+/// Records the stages of the work.
 #[derive(Default)]
 struct Stages(Mutex<Vec<String>>);
 
@@ -140,18 +147,22 @@ impl Progress for Stages {
     }
 }
 
-/// Where all lists fit in what is free, to the byte, nobody listens, and kernels take the ways for memory.
+/// If all lists fit in the free memory, to the byte, no prefetcher runs and kernels take the algorithms for memory.
 #[test]
 fn kernels_choose_their_ways_by_what_is_free() {
     let (folder, db) = load_large(&Session::new(2).unwrap());
-    // An entry of a list is a target and a weight, and each arc has one on either side.
+    // Each arc has an entry in both directions, with a target and a weight.
     let list_bytes = db.view().unwrap().num_arcs() * 2 * 8;
     drop(db);
     for (free_bytes, fits) in [(u64::MAX, true), (list_bytes, true), (list_bytes - 1, false), (0, false)] {
         for variant in Medium::ALL {
             let stages = Arc::new(Stages::default());
             let session = Session::new(2).unwrap().with_free_memory(free_bytes).with_progress(stages.clone());
-            let db = Database::open_read_only_in(folder.path().join("db"), &session).unwrap();
+            let db = Database::open_with(
+                folder.path().join("db"),
+                &OpenOptions { read_only: true, ..OpenOptions::from(&session) },
+            )
+            .unwrap();
             let view = db.view().unwrap();
             run(&view, "kcore", Parameters { variant, ..Parameters::default() });
             let is_from_disk = variant == Medium::Disk || variant == Medium::Auto && !fits;
@@ -159,7 +170,7 @@ fn kernels_choose_their_ways_by_what_is_free() {
             let stages = stages.0.lock().unwrap();
             let has = |name: &str| stages.iter().any(|stage| *stage == format!("k-core: {name}"));
             assert!(has(taken) && !has(other), "{free_bytes} bytes, {variant:?}: {stages:?}");
-            // Who peels reads lists here and there, and announces none.
+            // Peeling reads scattered lists and announces none.
             let announces = is_from_disk && !fits;
             assert_eq!(view.prefetch_stats().has_worked(), announces, "{free_bytes} bytes, {variant:?}");
         }
@@ -182,7 +193,7 @@ fn kernels_announce_what_they_read() {
     }
 }
 
-/// A database of more than a megabyte of lists in each direction, and where it is.
+/// A database with more than a megabyte of lists in each direction, and its folder.
 fn load_large(session: &Session) -> (tempfile::TempDir, Database) {
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random::new(21);
@@ -195,7 +206,7 @@ fn load_large(session: &Session) -> (tempfile::TempDir, Database) {
     (folder, db)
 }
 
-/// How many lists were announced while `body` ran: of neighbours, by scans, and exactly.
+/// Runs `body`. Returns the numbers of lists announced as neighborhoods, by scans, and exactly.
 fn requested<R>(view: &View, body: impl FnOnce() -> R) -> ([u64; 3], R) {
     let counts = || view.prefetch_stats().by_policy().map(|(_, stats)| stats.requested);
     let before = counts();
@@ -204,18 +215,18 @@ fn requested<R>(view: &View, body: impl FnOnce() -> R) -> ([u64; 3], R) {
     ([0, 1, 2].map(|policy| after[policy] - before[policy]), result)
 }
 
-/// Walks over vertices, reads their lists, and says what was announced.
-fn walked(view: &View, vertices: &[u32], side: Side, tag: Tag) -> [u64; 3] {
+/// Walks over vertices and reads their lists. Returns the announced numbers.
+fn walked(view: &View, vertices: &[u32], direction: Neighbors, tag: Tag) -> [u64; 3] {
     let (announced, num_arcs) = requested(view, || {
         let mut num_arcs = 0;
         let read = |&vertex: &u32| {
-            let _ = view.graph().for_each_out_fragment(vertex, |targets| {
+            let _ = view.graph().for_each_fragment(Direction::Out, vertex, |targets| {
                 num_arcs += targets.iter().filter(|&&target| (target as usize) < view.vertex_bound()).count();
                 ControlFlow::Continue(())
             });
         };
-        let seen: Vec<u32> = view.walk(vertices.iter().copied(), side, tag).inspect(read).collect();
-        assert_eq!(seen, vertices, "{side:?} {tag:?}");
+        let seen: Vec<u32> = view.walk(vertices.iter().copied(), direction, tag).inspect(read).collect();
+        assert_eq!(seen, vertices, "{direction:?} {tag:?}");
         num_arcs
     });
     assert!(num_arcs > 0);
@@ -223,7 +234,7 @@ fn walked(view: &View, vertices: &[u32], side: Side, tag: Tag) -> [u64; 3] {
 }
 
 #[test]
-fn a_walk_comes_to_its_vertices_in_their_order_and_announces_each_once() {
+fn walk_keeps_order_and_announces_each_vertex_once() {
     let session = Session::new(2).unwrap();
     let (folder, db) = load_large(&session);
     let view = db.view().unwrap();
@@ -232,53 +243,58 @@ fn a_walk_comes_to_its_vertices_in_their_order_and_announces_each_once() {
     let order: Vec<u32> = (0..3_000).map(|i| if i % 3 == 0 { i } else { random.below(bound) }).collect();
     let in_order: Vec<u32> = (0..bound).collect();
     for tag in [Tag::Exact, Tag::Sequential, Tag::Neighbourhood] {
-        assert_eq!(walked(&view, &order, Side::Out, tag), [0; 3], "a graph that fits in memory");
+        assert_eq!(walked(&view, &order, Neighbors::Out, tag), [0; 3], "a graph that fits in memory");
     }
     let little = Session::new(2).unwrap().with_free_memory(0);
-    let view = Database::open_read_only_in(folder.path().join("db"), &little).unwrap().view().unwrap();
-    for (side, num_sides) in [(Side::Out, 1), (Side::In, 1), (Side::Both, 2)] {
-        let [all, all_in_order] = [&order, &in_order].map(|order| num_sides * order.len() as u64);
-        assert_eq!(walked(&view, &order, side, Tag::Exact), [0, 0, all]);
-        assert_eq!(walked(&view, &in_order, side, Tag::Sequential), [0, all_in_order, 0]);
-        assert_eq!(walked(&view, &order, side, Tag::Neighbourhood), [all, 0, 0]);
+    let view =
+        Database::open_with(folder.path().join("db"), &OpenOptions { read_only: true, ..OpenOptions::from(&little) })
+            .unwrap()
+            .view()
+            .unwrap();
+    for (direction, num_directions) in [(Neighbors::Out, 1), (Neighbors::In, 1), (Neighbors::Both, 2)] {
+        let [all, all_in_order] = [&order, &in_order].map(|order| num_directions * order.len() as u64);
+        assert_eq!(walked(&view, &order, direction, Tag::Exact), [0, 0, all]);
+        assert_eq!(walked(&view, &in_order, direction, Tag::Sequential), [0, all_in_order, 0]);
+        assert_eq!(walked(&view, &order, direction, Tag::Neighbourhood), [all, 0, 0]);
     }
-    let (announced, _) = requested(&view, || view.walk(order, Side::Out, Tag::Exact).nth(9));
-    assert_eq!(announced, [0, 0, 256], "who stops early has announced no more than is ahead");
+    let (announced, _) = requested(&view, || view.walk(order, Neighbors::Out, Tag::Exact).nth(9));
+    assert_eq!(announced, [0, 0, 256], "a walk that stops early has announced only the lists ahead");
 }
 
 #[test]
-fn a_policy_that_is_chosen_takes_the_place_of_a_tag() {
+fn chosen_policy_overrides_walk_tag() {
     let session = Session::new(2).unwrap();
     let (_folder, db) = load_large(&session);
     let view = db.view().unwrap();
     let all: Vec<u32> = (0..view.vertex_bound() as u32).collect();
     for tag in [Tag::Exact, Tag::Sequential, Tag::Neighbourhood] {
-        let found = Prefetch::ALL.map(|policy| walked(&view.with_prefetch(policy), &all, Side::Out, tag));
+        let found = Prefetch::ALL.map(|policy| walked(&view.with_prefetch(policy), &all, Neighbors::Out, tag));
         let num = all.len() as u64;
-        // Auto, off, neighbourhood, sequential, frontier.
+        // Auto, off, neighborhood, sequential, frontier.
         assert_eq!(found, [[0; 3], [0; 3], [num, 0, 0], [0, num, 0], [0, 0, num]], "{tag:?}");
     }
 }
 
-/// It went through the policy *frontier*, which keeps everything.
+/// Regression: such a walk used the policy *frontier*, which keeps everything.
 #[test]
-fn a_walk_in_order_gives_back_what_it_has_passed() {
+fn ordered_walk_releases_passed_pages() {
     if std::fs::File::open("/proc/self/pagemap").is_err() {
-        return println!("skipped: the system does not say what this process has read");
+        return skipped("the system does not say what this process has read");
     }
     let session = Session::new(2).unwrap().with_free_memory(0);
     let (_folder, db) = load_large(&session);
     let view = db.view().unwrap().with_prefetch(Prefetch::Sequential);
     let all: Vec<u32> = (0..view.vertex_bound() as u32).collect();
     let end = Instant::now() + Duration::from_secs(60);
-    // What is given back is looked at before. On a busy machine, a scout may take a walk for silent and leave it alone.
+    // The helper thread checks pages before it gives them back. On a busy machine, it may take a walk for ended and
+    // skip it.
     let num_given_back = || {
         let sequential = view.prefetch_stats().sequential;
         sequential.useful + sequential.wasted
     };
     while num_given_back() == 0 {
         assert!(Instant::now() < end, "nothing is given back: {:?}", view.prefetch_stats());
-        walked(&view, &all, Side::Out, Tag::Sequential);
+        walked(&view, &all, Neighbors::Out, Tag::Sequential);
     }
     let sequential = view.prefetch_stats().sequential;
     assert!(sequential.issued + sequential.already_resident > 0, "{sequential:?}");
@@ -291,7 +307,7 @@ fn a_walk_passes_on_what_does_not_exist() {
     let view = db.view().unwrap().with_prefetch(Prefetch::Frontier);
     let vertices = [5, u32::MAX, 6, view.vertex_bound() as u32];
     for tag in [Tag::Exact, Tag::Sequential, Tag::Neighbourhood] {
-        assert_eq!(view.walk(vertices, Side::Both, tag).collect::<Vec<_>>(), vertices);
+        assert_eq!(view.walk(vertices, Neighbors::Both, tag).collect::<Vec<_>>(), vertices);
     }
 }
 

@@ -1,16 +1,15 @@
-//! A graph that is exported and loaded again is the same graph, in every format that is written.
+//! An exported graph equals its original when loaded again, in every format.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use anden::{
-    Database, Direction, Duplicates, ExportFormat, InputPath, Key, KeyKind, KeyScheme, LoadOptions, Options, Session,
-    SourceOptions, VertexFormat, View, WantedProperties, WeightType, write_file,
-};
-use graph::{Graph, WeightedEdges};
+use anden::export::{ExportFormat, write_file};
+use anden::load::{Duplicates, InputPath, KeyKind, SourceOptions, WantedProperties};
+use anden::{Database, GraphKind, Key, KeyScheme, LoadOptions, Options, Session, View, WeightType};
+use anden_graph::{Direction, Graph, WeightedEdges};
 use proptest::prelude::*;
 
-/// Edges with keys and the bits of weights, and the keys of vertices; both sorted.
+/// Edges with keys and bits of weights, and keys of vertices; both sorted.
 #[derive(Clone, Debug, PartialEq)]
 struct Content {
     edges: Vec<(Key, Key, u64)>,
@@ -33,15 +32,17 @@ impl Content {
                 content.edges.push((source, target, bits));
             };
             let _ = match view.weight_type() {
-                None => graph.for_each_out_fragment(source, |targets| {
+                None => graph.for_each_fragment(Direction::Out, source, |targets| {
                     targets.iter().for_each(|&target| push(target, 0));
                     ControlFlow::Continue(())
                 }),
-                Some(WeightType::I64) => graph.for_each_weighted_out_fragment::<i64>(source, |targets, weights| {
-                    targets.iter().zip(weights).for_each(|(&target, &weight)| push(target, weight as u64));
-                    ControlFlow::Continue(())
-                }),
-                _ => graph.for_each_weighted_out_fragment::<f64>(source, |targets, weights| {
+                Some(WeightType::I64) => {
+                    graph.for_each_weighted_fragment::<i64>(Direction::Out, source, |targets, weights| {
+                        targets.iter().zip(weights).for_each(|(&target, &weight)| push(target, weight as u64));
+                        ControlFlow::Continue(())
+                    })
+                }
+                _ => graph.for_each_weighted_fragment::<f64>(Direction::Out, source, |targets, weights| {
                     targets.iter().zip(weights).for_each(|(&target, &weight)| push(target, weight.to_bits()));
                     ControlFlow::Continue(())
                 }),
@@ -52,7 +53,7 @@ impl Content {
         content
     }
 
-    /// The same graph with other keys.
+    /// The graph with other keys.
     fn renamed(&self, key: impl Fn(&Key) -> Key, is_directed: bool) -> Self {
         let edge = |(source, target, bits): &(Key, Key, u64)| {
             let mut ends = [key(source), key(target)];
@@ -106,18 +107,18 @@ impl Scene {
             write_file(&path, |output| view.export_vertices(format, output)).unwrap();
             Some(path)
         };
-        // Keys with commas and blanks do not fit on lines of a list.
-        let has_lists = !expected.vertices.iter().any(|key| matches!(key, Key::String(key) if key.contains(',')));
-        let list = if has_lists { vertices(VertexFormat::List, "vertices.txt") } else { None };
-        let csv = vertices(VertexFormat::Csv, "vertices.csv");
-        let parquet = vertices(VertexFormat::Parquet, "vertices.parquet");
+        // Keys with commas do not fit on lines of a list.
+        let fits_lines = !expected.vertices.iter().any(|key| matches!(key, Key::String(key) if key.contains(',')));
+        let list = if fits_lines { vertices(ExportFormat::EDGE_LIST, "vertices.txt") } else { None };
+        let csv = vertices(ExportFormat::CSV, "vertices.csv");
+        let parquet = vertices(ExportFormat::PARQUET, "vertices.parquet");
         for (format, file, vertices) in [
-            (ExportFormat::EdgeList, "a.txt", list),
-            (ExportFormat::Csv, "a.csv", csv),
-            (ExportFormat::Parquet, "a.parquet", parquet),
-            (ExportFormat::GraphMl, "a.graphml", None),
+            (ExportFormat::EDGE_LIST, "a.txt", list),
+            (ExportFormat::CSV, "a.csv", csv),
+            (ExportFormat::PARQUET, "a.parquet", parquet),
+            (ExportFormat::GRAPHML, "a.graphml", None),
         ] {
-            if format == ExportFormat::EdgeList && !has_lists {
+            if format == ExportFormat::EDGE_LIST && !fits_lines {
                 continue;
             }
             let path = self.export(view, format, file);
@@ -126,14 +127,14 @@ impl Scene {
             let second = self.export(&again, format, &format!("again.{file}"));
             assert!(std::fs::read(&path).unwrap() == std::fs::read(second).unwrap(), "{file}");
         }
-        if has_lists {
+        if fits_lines {
             self.check_matrix(view, expected);
         }
     }
 
-    /// A matrix has numbers for vertices: the file of vertices says whose they are.
+    /// A matrix has numbers for vertices, so the file of vertices maps them to keys.
     fn check_matrix(&self, view: &View, expected: &Content) {
-        let path = self.export(view, ExportFormat::Mtx, "a.mtx");
+        let path = self.export(view, ExportFormat::MTX, "a.mtx");
         let names = std::fs::read_to_string(self.path("vertices.txt")).unwrap();
         let names: Vec<&str> = names.lines().collect();
         let options = Options { keys: KeyScheme::Integer, ..self.options };
@@ -151,7 +152,7 @@ impl Scene {
         let found = Content::of(&again);
         assert_eq!(&found.renamed(name, view.is_directed()), expected);
         assert!(again.has_keys_of_matrix().unwrap());
-        let second = scene.export(&again, ExportFormat::Mtx, "again.mtx");
+        let second = scene.export(&again, ExportFormat::MTX, "again.mtx");
         let third = scene.load("third", &second, None);
         assert_eq!(Content::of(&third), found);
         if self.options.keys == KeyScheme::Dense {
@@ -185,7 +186,7 @@ proptest! {
             format!("{},{},{}\n", quoted(source), quoted(target), weight(value))
         };
         let options = Options {
-            direction: if is_directed { Direction::Directed } else { Direction::Undirected },
+            graph_kind: if is_directed { GraphKind::Directed } else { GraphKind::Undirected },
             multigraph,
             keys: [KeyScheme::Integer, KeyScheme::Dense, KeyScheme::String, KeyScheme::String][keys],
             weight_type: [None, Some(WeightType::I64), Some(WeightType::F64)][weights],
@@ -225,9 +226,9 @@ fn properties_of_vertices_come_back() {
     };
     let view = load("db", &edges, Some(vertices));
     assert_eq!((view.num_vertices(), view.vertex_schema().len()), (4, 7));
-    let graphml = scene.export(&view, ExportFormat::GraphMl, "a.graphml");
+    let graphml = scene.export(&view, ExportFormat::GRAPHML, "a.graphml");
     let mut again = vec![load("graphml", &graphml, None)];
-    for (format, file) in [(VertexFormat::Csv, "again.csv"), (VertexFormat::Parquet, "again.parquet")] {
+    for (format, file) in [(ExportFormat::CSV, "again.csv"), (ExportFormat::PARQUET, "again.parquet")] {
         let path = scene.path(file);
         write_file(&path, |output| view.export_vertices(format, output)).unwrap();
         again.push(load(&format!("{file}.anden"), &edges, Some(path)));
@@ -252,11 +253,11 @@ fn keys_that_are_the_rows_of_a_matrix_stay() {
     assert!(view.has_keys_of_matrix().unwrap());
     let expected = "%%MatrixMarket matrix coordinate pattern general\n5 5 2\n2 5\n4 2\n";
     let check = |view: &View| {
-        let again = scene.export(view, ExportFormat::Mtx, "b.mtx");
+        let again = scene.export(view, ExportFormat::MTX, "b.mtx");
         assert_eq!(std::fs::read_to_string(again).unwrap(), expected);
     };
     check(&view);
-    // Dense ids count from 0, and come back all the same.
+    // Dense ids count from 0, and come back too.
     let graph = Options { keys: KeyScheme::Dense, ..Options::default() };
     let options = LoadOptions { graph, ..LoadOptions::default() };
     let (dense, _) = Database::load(scene.path("dense"), &[InputPath::File(path)], &options, &scene.session).unwrap();

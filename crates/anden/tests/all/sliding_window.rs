@@ -1,24 +1,23 @@
-//! Sliding windows against a queue of graphs, one after each batch, and what is in the last and not in the first.
+//! Sliding windows against a queue of graphs, one after each batch: the window is the last graph without the first.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
-use anden::{
-    Changes, Database, Direction, Error, Graph, Key, KeyScheme, Options, Retention, Update, View, WeightType,
-    WeightedEdges,
-};
-use testkit::Random;
+use anden::graph::{Graph, WeightedEdges};
+use anden::{Changes, Database, Error, GraphKind, Key, KeyScheme, Options, Retention, Update, View, WeightType};
+use anden_graph::Direction;
+use anden_testkit::{ModelGraph, Random};
 
 const NUM_KEYS: u32 = 40;
 const NUM_BATCHES: u32 = 150;
-/// In files, where each is synced several times.
+/// The number of batches in files, where each batch syncs several times.
 const NUM_SYNCED_BATCHES: u32 = 30;
 
-/// Edges by the numbers of their ends, with the weights of parallel ones, all 0 without weights, and what tells these
-/// from each other, 0 in simple graphs; ascending.
-type Edges = BTreeMap<(u32, u32), Vec<(u32, u32)>>;
+/// Edges between numbers of vertices. Each has its weight, 0 without weights, and a number that distinguishes parallel
+/// edges, 0 in simple graphs.
+type Edges = ModelGraph<u32, (u32, u32)>;
 
-/// What is asked for, by numbers.
+/// The requested changes, by numbers.
 #[derive(Default)]
 struct Batch {
     added: Vec<(u32, u32, u32)>,
@@ -26,40 +25,33 @@ struct Batch {
     removed_vertex: Option<u32>,
 }
 
-/// A graph, and its last versions.
+/// A graph and its last versions.
 struct Model {
     options: Options,
     num_batches: usize,
     num_additions: u32,
     edges: Edges,
-    vertices: BTreeSet<u32>,
-    /// As they were after each batch of the window, and before it.
+    /// The edges before the window and after each of its batches.
     versions: VecDeque<Edges>,
 }
 
 impl Model {
     fn new(options: Options, num_batches: usize) -> Self {
-        let versions = VecDeque::from([Edges::new()]);
-        Self { options, num_batches, num_additions: 0, edges: Edges::new(), vertices: BTreeSet::new(), versions }
+        let edges = Edges::new(options.graph_kind).multigraph(options.multigraph);
+        let versions = VecDeque::from([edges.clone()]);
+        Self { options, num_batches, num_additions: 0, edges, versions }
     }
 
     fn key(&self, number: u32) -> Key {
         match self.options.keys {
             KeyScheme::String => Key::String(format!("vertex {number}")),
             KeyScheme::Integer => Key::Integer(u64::from(number) << 35),
-            // On several pages of the vertex table.
+            // Spread over several pages of the vertex table.
             KeyScheme::Dense => Key::Integer(u64::from(number) * 97),
         }
     }
 
-    fn pair(&self, u: u32, v: u32) -> (u32, u32) {
-        match self.options.direction {
-            Direction::Undirected => (u.min(v), u.max(v)),
-            Direction::Directed => (u, v),
-        }
-    }
-
-    /// A random batch; of its removals, most name edges that are there, of any age.
+    /// A random batch. Most removals name existing edges, of any age.
     fn batch(&self, random: &mut Random) -> Batch {
         let mut batch = Batch::default();
         for _ in 0..random.below(9) {
@@ -67,36 +59,36 @@ impl Model {
             batch.added.push((random.below(NUM_KEYS), random.below(NUM_KEYS), weight));
         }
         for _ in 0..random.below(6) {
-            let known = self.edges.keys().nth(random.below(1 + self.edges.len() as u32) as usize);
-            batch.removed.push(known.copied().unwrap_or((random.below(NUM_KEYS), random.below(NUM_KEYS))));
+            let known = self.edges.nth_pair(random.below(1 + self.edges.num_pairs() as u32) as usize);
+            batch.removed.push(known.unwrap_or((random.below(NUM_KEYS), random.below(NUM_KEYS))));
         }
         batch.removed_vertex = (random.below(20) == 0).then(|| random.below(NUM_KEYS));
         batch
     }
 
-    /// Removals first, then additions; of parallel ones in a batch the least counts.
+    /// Removals come first, then additions. The least of parallel edges in a batch counts.
     fn apply(&mut self, batch: &Batch) {
         if let Some(gone) = batch.removed_vertex {
-            self.vertices.remove(&gone);
-            self.edges.retain(|&(u, v), _| u != gone && v != gone);
+            self.edges.remove_vertex(gone);
         }
         for &(u, v) in &batch.removed {
-            self.edges.remove(&self.pair(u, v));
+            self.edges.remove_edges(u, v);
         }
-        let mut new = Edges::new();
-        for &(u, v, weight) in &batch.added {
-            self.vertices.extend([u, v]);
+        for (u, v, weight) in self.least(&batch.added) {
             self.num_additions += u32::from(self.options.multigraph);
-            new.entry(self.pair(u, v)).or_default().push((weight, self.num_additions));
+            self.edges.add_edge(u, v, (weight, self.num_additions));
         }
-        for (pair, mut weights) in new {
-            weights.sort_unstable();
-            match self.options.multigraph {
-                true => self.edges.entry(pair).or_default().extend(weights),
-                false => drop(self.edges.insert(pair, weights[..1].to_vec())),
-            }
+    }
+
+    /// The added edges; in a simple graph only the least of each pair.
+    fn least(&self, added: &[(u32, u32, u32)]) -> Vec<(u32, u32, u32)> {
+        let mut edges = ModelGraph::new(self.options.graph_kind).multigraph(self.options.multigraph);
+        for &(u, v, weight) in added {
+            let known: Option<&u32> = edges.edges_between(u, v).first();
+            let least = known.filter(|_| !self.options.multigraph).map_or(weight, |&known| known.min(weight));
+            edges.add_edge(u, v, least);
         }
-        self.edges.values_mut().for_each(|weights| weights.sort_unstable());
+        edges.edges().map(|(u, v, &weight)| (u, v, weight)).collect()
     }
 
     fn snapshot(&mut self) {
@@ -106,19 +98,9 @@ impl Model {
         }
     }
 
-    /// What the window shows.
+    /// The edges of the window.
     fn window(&self) -> Edges {
-        let mut window = self.edges.clone();
-        for (pair, old) in &self.versions[0] {
-            let Some(weights) = window.get_mut(pair) else { continue };
-            for weight in old {
-                if let Some(place) = weights.iter().position(|other| other == weight) {
-                    weights.remove(place);
-                }
-            }
-        }
-        window.retain(|_, weights| !weights.is_empty());
-        window
+        self.edges.minus(&self.versions[0])
     }
 
     fn changes(&self, batch: &Batch) -> Changes {
@@ -136,44 +118,38 @@ impl Model {
         batch.removed_vertex.into_iter().fold(changes, |changes, gone| changes.remove_vertex(self.key(gone)))
     }
 
-    /// The same as updates. Those of a batch happen in their order, so in a simple graph only the least of parallel ones is there.
+    /// The batch as updates. Updates apply in order, so in a simple graph only the least of parallel edges is among
+    /// them.
     fn updates(&self, batch: &Batch) -> Vec<Update> {
         let mut updates: Vec<_> =
             batch.removed_vertex.map(|gone| Update::RemoveVertex(self.key(gone))).into_iter().collect();
         updates.extend(batch.removed.iter().map(|&(u, v)| Update::remove_edge(self.key(u), self.key(v))));
-        let mut added: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
-        for &(u, v, weight) in &batch.added {
-            let known = added.entry(self.pair(u, v)).or_default();
-            known.push(weight);
-            if !self.options.multigraph {
-                known.sort_unstable();
-                known.truncate(1);
-            }
-        }
-        let added = added.into_iter().flat_map(|(pair, weights)| weights.into_iter().map(move |weight| (pair, weight)));
-        updates.extend(added.map(|((u, v), weight)| match self.options.weight_type {
+        updates.extend(self.least(&batch.added).into_iter().map(|(u, v, weight)| match self.options.weight_type {
             Some(_) => Update::add_weighted_edge(self.key(u), self.key(v), weight),
             None => Update::add_edge(self.key(u), self.key(v)),
         }));
         updates
     }
 
-    fn check(&self, view: &View, expected: &Edges, what: &str) {
+    /// Compares the edges of a view, and the number of its vertices if each has a key.
+    fn check(&self, view: &View, expected: &Edges, num_vertices: usize, what: &str) {
         let numbers: BTreeMap<Key, u32> = (0..NUM_KEYS).map(|number| (self.key(number), number)).collect();
         let (mut found, mut num_in_arcs) = (BTreeMap::<_, Vec<u32>>::new(), 0);
         for vertex in view.vertices_by_key().unwrap() {
             let number = |vertex| numbers[&view.key(vertex).unwrap()];
             let mut see = |target: u32, weight: u32| {
-                if self.options.direction == Direction::Directed || vertex <= target {
-                    found.entry(self.pair(number(vertex), number(target))).or_default().push(weight);
+                if self.options.graph_kind == GraphKind::Directed || vertex <= target {
+                    found.entry(expected.pair(number(vertex), number(target))).or_default().push(weight);
                 }
             };
             let _ = match self.options.weight_type {
-                Some(_) => view.graph().for_each_weighted_out_fragment::<u32>(vertex, |targets, weights| {
-                    targets.iter().zip(weights).for_each(|(&target, &weight)| see(target, weight));
-                    ControlFlow::Continue(())
-                }),
-                None => view.graph().for_each_out_fragment(vertex, |targets| {
+                Some(_) => {
+                    view.graph().for_each_weighted_fragment::<u32>(Direction::Out, vertex, |targets, weights| {
+                        targets.iter().zip(weights).for_each(|(&target, &weight)| see(target, weight));
+                        ControlFlow::Continue(())
+                    })
+                }
+                None => view.graph().for_each_fragment(Direction::Out, vertex, |targets| {
                     targets.iter().for_each(|&target| see(target, 0));
                     ControlFlow::Continue(())
                 }),
@@ -182,23 +158,27 @@ impl Model {
         }
         view.graph().check().unwrap();
         found.values_mut().for_each(|weights| weights.sort_unstable());
-        let weights = |(pair, edges): (&_, &Vec<(u32, u32)>)| (*pair, edges.iter().map(|edge| edge.0).collect());
-        assert_eq!(found, expected.iter().map(weights).collect(), "{what}");
-        assert_eq!(view.num_edges(), expected.values().map(|weights| weights.len() as u64).sum::<u64>(), "{what}");
+        let weights = |(pair, edges): (_, &[(u32, u32)])| {
+            let mut weights: Vec<u32> = edges.iter().map(|edge| edge.0).collect();
+            weights.sort_unstable();
+            (Some(pair), weights)
+        };
+        assert_eq!(found, expected.pairs().map(weights).collect(), "{what}");
+        assert_eq!(view.num_edges(), expected.num_edges(), "{what}");
         assert!(!view.has_in_edges() || num_in_arcs == view.num_arcs(), "{what}");
         if self.options.keys != KeyScheme::Dense {
-            assert_eq!(view.num_vertices(), self.vertices.len(), "{what}");
+            assert_eq!(view.num_vertices(), num_vertices, "{what}");
         }
     }
 }
 
-/// Pushes batches, some of them as live updates with a checkpoint.
+/// Pushes batches, some of them as updates with a checkpoint.
 fn run(db: &Database, num_batches: u32, num_turns: u32, seed: u64) {
     println!("a window of {num_batches}, seed {seed}: {:?}", db.options());
     let random = &mut Random::new(seed);
     let mut model = Model::new(*db.options(), num_batches as usize);
     let mut window = db.sliding_window(num_batches).unwrap();
-    model.check(&window.view().unwrap(), &Edges::new(), "before the first batch");
+    model.check(&window.view().unwrap(), &model.edges, 0, "before the first batch");
     let mut held: Option<(View, Edges)> = None;
     for turn in 0..num_turns {
         let batch = model.batch(random);
@@ -216,33 +196,31 @@ fn run(db: &Database, num_batches: u32, num_turns: u32, seed: u64) {
         model.apply(&batch);
         model.snapshot();
         let expected = model.window();
-        model.check(&view, &expected, &format!("{} after batch {turn}", view.name()));
+        let num_vertices = model.edges.vertices().len();
+        model.check(&view, &expected, num_vertices, &format!("{} after batch {turn}", view.name()));
         assert_eq!(db.snapshots().len(), model.versions.len(), "batch {turn}");
         match random.below(12) {
             0 => drop(db.merge().unwrap()),
-            1 => model.check(&db.view().unwrap(), &model.edges, "everything"),
-            // What was opened before goes on where the database is.
+            1 => model.check(&db.view().unwrap(), &model.edges, num_vertices, "everything"),
+            // A window that is opened again continues at the current state.
             2 => window = db.sliding_window(num_batches).unwrap(),
             3 => {
                 if let Some((view, edges)) = held.replace((view, expected)) {
-                    let vertices =
-                        std::mem::replace(&mut model.vertices, view.vertices_by_key().unwrap().into_iter().collect());
-                    model.check(&view, &edges, "a window that was held");
-                    model.vertices = vertices;
+                    model.check(&view, &edges, edges.vertices().len(), "a window that was held");
                 }
             }
             _ => {}
         }
     }
     db.verify().unwrap();
-    // In files of their own are the base run, the dictionary, and the few levels that are left.
+    // The base, the dictionary, and the few remaining deltas have files of their own.
     assert!(db.stats().storage.files.len() < 40, "{:?}", db.stats().storage.files);
-    assert!(db.stats().storage.levels <= 8 * (num_batches as usize + 8), "{}", db.stats().storage.levels);
+    assert!(db.stats().storage.deltas <= 8 * (num_batches as usize + 8), "{}", db.stats().storage.deltas);
 }
 
 fn kinds() -> [Options; 5] {
     let directed = Options::default();
-    let undirected = Options { direction: Direction::Undirected, ..directed };
+    let undirected = Options { graph_kind: GraphKind::Undirected, ..directed };
     [
         directed,
         Options { keys: KeyScheme::String, weight_type: Some(WeightType::U32), ..directed },
@@ -262,7 +240,7 @@ fn a_window_is_what_its_batches_added() {
         }
         let path = folder.path().join(format!("{seed}.anden"));
         run(&Database::create(&path, options).unwrap(), 5, NUM_SYNCED_BATCHES, seed);
-        // The next to open it finds the window where it was.
+        // After a reopen, the window is at its old place.
         let db = Database::open(&path).unwrap();
         assert_eq!(db.sliding_window(5).unwrap().view().unwrap().num_edges(), {
             let numbers: Vec<u32> = db.snapshots().iter().map(|info| info.number).collect();
@@ -272,7 +250,7 @@ fn a_window_is_what_its_batches_added() {
 }
 
 #[test]
-fn what_was_applied_is_a_batch_of_its_own() {
+fn direct_commit_becomes_its_own_window_batch() {
     let db = Database::in_memory(Options::default()).unwrap();
     let window = db.sliding_window(2).unwrap();
     window.push(&Changes::default().add_edge(1, 2)).unwrap();
@@ -305,10 +283,10 @@ const STREAM_EDGES: usize = 300;
 const STREAM_WINDOW: usize = 8;
 const MOST_FILES: usize = 3 * STREAM_WINDOW;
 
-/// A stream whose edges go again when their batch leaves the window, so that the window is all that there is.
+/// A stream whose edges are removed when their batch leaves the window, so that the window is the whole graph.
 struct Stream {
     random: Random,
-    /// Those of the window, and as many before it.
+    /// The batches of the window, and an equal number before it.
     batches: VecDeque<BTreeSet<(u32, u32)>>,
 }
 
@@ -317,7 +295,7 @@ impl Stream {
         let mut batch = BTreeSet::new();
         while batch.len() < STREAM_EDGES {
             let edge = (self.random.below(STREAM_VERTICES), self.random.below(STREAM_VERTICES));
-            // What was there before the window would not be in it.
+            // An edge from before the window would not be in the window.
             if !self.batches.iter().any(|batch| batch.contains(&edge)) {
                 batch.insert(edge);
             }
@@ -339,7 +317,7 @@ impl Stream {
         self.batches.iter().rev().take(STREAM_WINDOW).flatten().copied()
     }
 
-    /// The bytes of a database that has what the window has and nothing else, in one run.
+    /// The bytes of a database with only the content of the window, in one base.
     fn num_bytes(&self, options: Options) -> u64 {
         let fresh = Database::in_memory(options).unwrap();
         fresh.add_edges(&self.window().collect::<Vec<_>>()).unwrap();
@@ -349,9 +327,9 @@ impl Stream {
     }
 }
 
-/// What a stream leaves behind does not grow with it: neither bytes nor files, whether it is counted or looked up.
+/// The remains of a stream do not grow with it, in bytes or files, by the statistics or by the file system.
 #[test]
-fn a_long_stream_takes_no_more_room_than_a_short_one() {
+fn storage_does_not_grow_with_stream_length() {
     let options = Options { keys: KeyScheme::Dense, ..Options::default() };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db");
@@ -369,10 +347,10 @@ fn a_long_stream_takes_no_more_room_than_a_short_one() {
             let storage = db.stats().storage;
             let half = usize::from(turn >= num_batches / 2);
             most_bytes[half] = most_bytes[half].max(storage.bytes);
-            (most_files, most_levels) = (most_files.max(storage.files.len()), most_levels.max(storage.levels));
+            (most_files, most_levels) = (most_files.max(storage.files.len()), most_levels.max(storage.deltas));
         }
         let (content, storage) = (stream.num_bytes(options), db.stats().storage);
-        // Beside what the window has in one run: its batches as levels, some of them twice.
+        // Beside the content in one base: the batches as deltas, some of them twice.
         let figures = format!("{num_batches} batches, {content} bytes of content: {most_bytes:?}, {storage:?}");
         assert!(most_bytes[0].max(most_bytes[1]) < 3 * content && 4 * most_bytes[1] < 5 * most_bytes[0], "{figures}");
         assert!(most_files < MOST_FILES && most_levels < 3 * STREAM_WINDOW, "{most_files}, {most_levels}, {figures}");

@@ -1,9 +1,8 @@
-//! Edges and vertices as rows of chosen columns, against the edges of the model one by one.
+//! Edges and vertices as rows of chosen columns, against the model.
 
-use anden::{
-    Database, Error, Key, KeyScheme, Options, OwnedValue, ParallelEdges, PropertyColumn, RecordBatch, Session, Side,
-    Update, View,
-};
+use anden::property::PropertyColumn;
+use anden::tables::{ParallelEdges, RecordBatch, StoredEdge};
+use anden::{Database, Error, Key, KeyScheme, Neighbors, OpenOptions, Options, OwnedValue, Session, Update, View};
 
 use crate::edge_model::{BOUND, Edge, History, Kind, Model, histories};
 
@@ -19,7 +18,7 @@ fn texts(batch: &RecordBatch) -> Vec<String> {
     (0..batch.num_rows()).map(row).collect()
 }
 
-/// The columns of edges that a view of this kind has, without the numbers of a multigraph's edges.
+/// The edge columns of a view, without the numbers of a multigraph's edges.
 fn names(view: &View, kind: Kind) -> Vec<&str> {
     let weight = kind.weights.then_some("weight");
     ["source", "target"].into_iter().chain(weight).chain(view.edge_schema().iter().map(|(name, _)| name)).collect()
@@ -42,7 +41,7 @@ fn sorted(mut rows: Vec<String>) -> Vec<String> {
     rows
 }
 
-/// The edges of a view, in their order, read in batches and row by row alike.
+/// The edges of a view in order. Requires that batches and single rows agree.
 fn edges(view: &View, columns: &[&str]) -> Vec<String> {
     let mut all = Vec::new();
     for batch in view.edges(columns).unwrap() {
@@ -60,9 +59,24 @@ fn edges(view: &View, columns: &[&str]) -> Vec<String> {
     all
 }
 
+/// The edges of a view one after the other, as rows of all columns but the number.
+fn iterated(view: &View, kind: Kind) -> Vec<String> {
+    let text = |edge: StoredEdge| {
+        assert_eq!((edge.weight.is_some(), edge.number.is_some()), (kind.weights, kind.multigraph));
+        assert_eq!(edge.id().map(|id| (id.source, id.target)).is_some(), kind.multigraph);
+        let value = |name: &str| edge.get(name).map_or_else(|| "-".to_owned(), |value| value.as_value().to_string());
+        let mut cells = vec![edge.source.to_string(), edge.target.to_string()];
+        cells.extend(edge.weight.map(|weight| weight.to_string()));
+        cells.extend(view.edge_schema().iter().map(|(name, _)| value(name)));
+        cells.join(" ")
+    };
+    view.iter_edges().unwrap().map(|edge| text(edge.unwrap())).collect()
+}
+
 fn check_edges(view: &View, model: &Model, kind: Kind, place: &str) {
     let columns = names(view, kind);
     let found = edges(view, &columns);
+    assert_eq!(iterated(view, kind), found, "{place}");
     let ends: Vec<(u32, u32)> = found
         .iter()
         .map(|row| {
@@ -71,8 +85,8 @@ fn check_edges(view: &View, model: &Model, kind: Kind, place: &str) {
         })
         .collect();
     assert!(ends.is_sorted(), "{place}: {ends:?}");
-    let all = model.edges.values().flatten();
-    let expected = all.map(|edge| row(edge, (edge.source, edge.target), view, kind)).collect();
+    let all = model.graph.edges();
+    let expected = all.map(|(.., edge)| row(edge, (edge.source, edge.target), view, kind)).collect();
     assert_eq!(sorted(found), sorted(expected), "{place}");
     if !kind.multigraph {
         assert_eq!(edges(view, &[]), edges(view, &columns), "{place}: all columns");
@@ -81,7 +95,8 @@ fn check_edges(view: &View, model: &Model, kind: Kind, place: &str) {
 
 fn check_pairs(view: &View, model: &Model, kind: Kind, place: &str) {
     let columns = names(view, kind);
-    for (&(source, target), edges) in &model.edges {
+    for &(source, target) in &model.pairs {
+        let edges = model.graph.edges_between(source, target);
         let keys: [Key; 2] = [u64::from(source).into(), u64::from(target).into()];
         let found = view.edge_rows(&keys, ParallelEdges::All, &columns).unwrap();
         let expected = |edge: &Edge| row(edge, (source, target), view, kind);
@@ -100,9 +115,9 @@ fn check_neighbors(view: &View, model: &Model, kind: Kind, place: &str) {
     let mut columns = names(view, kind);
     columns.insert(0, "key");
     for vertex in (0..BOUND).step_by(7) {
-        for side in [Side::Out, Side::In, Side::Both] {
+        for direction in [Neighbors::Out, Neighbors::In, Neighbors::Both] {
             let mut expected = Vec::new();
-            for edge in model.edges.values().flatten() {
+            for (.., edge) in model.graph.edges() {
                 let is_loop = edge.source == edge.target;
                 let mut push =
                     |other: u32, ends: (u32, u32)| expected.push(format!("{other} {}", row(edge, ends, view, kind)));
@@ -114,18 +129,22 @@ fn check_neighbors(view: &View, model: &Model, kind: Kind, place: &str) {
                     }
                     continue;
                 }
-                if side != Side::In && edge.source == vertex {
+                if direction != Neighbors::In && edge.source == vertex {
                     push(edge.target, (edge.source, edge.target));
                 }
-                if side != Side::Out && edge.target == vertex && !(side == Side::Both && is_loop) {
+                if direction != Neighbors::Out && edge.target == vertex && !(direction == Neighbors::Both && is_loop) {
                     push(edge.source, (edge.source, edge.target));
                 }
             }
-            let found = view.neighbor_rows(u64::from(vertex), side, &columns).unwrap();
-            assert_eq!(sorted(texts(&found)), sorted(expected), "{place}: {vertex} {side:?}");
-            let keys = texts(&view.neighbor_rows(u64::from(vertex), side, &["key"]).unwrap());
-            let neighbors = view.neighbors(u64::from(vertex), side).unwrap();
-            assert_eq!(keys, neighbors.iter().map(Key::to_string).collect::<Vec<_>>(), "{place}: {vertex} {side:?}");
+            let found = view.neighbor_rows(u64::from(vertex), direction, &columns).unwrap();
+            assert_eq!(sorted(texts(&found)), sorted(expected), "{place}: {vertex} {direction:?}");
+            let keys = texts(&view.neighbor_rows(u64::from(vertex), direction, &["key"]).unwrap());
+            let neighbors = view.neighbors(u64::from(vertex), direction).unwrap();
+            assert_eq!(
+                keys,
+                neighbors.iter().map(Key::to_string).collect::<Vec<_>>(),
+                "{place}: {vertex} {direction:?}"
+            );
         }
     }
 }
@@ -155,10 +174,10 @@ fn check(view: &View, model: &Model, kind: Kind, place: &str) {
     check_vertices(view, model, place);
 }
 
-/// The edges of a model for which a test is true.
+/// The model with only the edges that pass a test.
 fn part(model: &Model, test: impl Fn(&Edge) -> bool) -> Model {
     let mut part = model.clone();
-    part.edges.values_mut().for_each(|edges| edges.retain(&test));
+    part.graph.retain(|_, _, edge| test(edge));
     part
 }
 
@@ -210,7 +229,11 @@ fn long_lists_are_cut_into_batches() {
     db.apply(&hub.chain(others).collect::<Vec<_>>()).unwrap();
     db.close().unwrap();
     for threads in [1, 3] {
-        let db = Database::open_read_only_in(&path, &Session::new(threads).unwrap()).unwrap();
+        let db = Database::open_with(
+            &path,
+            &OpenOptions { read_only: true, ..OpenOptions::from(&Session::new(threads).unwrap()) },
+        )
+        .unwrap();
         let view = db.view().unwrap();
         let (mut sum, mut num_rows, mut num_batches) = (0, 0, 0);
         for batch in view.edges(&["target", "amount"]).unwrap() {
@@ -222,7 +245,7 @@ fn long_lists_are_cut_into_batches() {
         }
         assert_eq!(num_rows, view.num_edges());
         assert!(num_batches >= 3, "{num_batches}");
-        // The edge from the hub to 8 was there already, and took the amount of the second.
+        // The edge from the hub to 8 existed already, and took the amount of the second one.
         let hub: i64 = (0..NUM_EDGES as i64).sum::<i64>() - 8;
         assert_eq!(sum, hub - 1_000);
     }
@@ -235,7 +258,7 @@ fn wrong_columns_are_refused_with_the_nearest() {
     db.apply(&[edge, Update::set_vertex(1, "section", "games")]).unwrap();
     let view = db.view().unwrap();
     let refused = |result: Result<(), Error>| match result {
-        Err(Error::NotFound(what)) => what,
+        Err(error @ Error::NotFound { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     };
     let edges = refused(view.edges(&["amuont"]).map(drop));
@@ -244,8 +267,8 @@ fn wrong_columns_are_refused_with_the_nearest() {
     assert_eq!(edges, r#"there is no column "weight": edges have source, target, amount"#);
     let vertices = refused(view.vertices(&["sektion"]).map(drop));
     assert_eq!(vertices, r#"there is no column "sektion" of vertices; did you mean "section"?"#);
-    let both = refused(view.neighbor_rows(1, Side::Out, &["amout"]).map(drop));
+    let both = refused(view.neighbor_rows(1, Neighbors::Out, &["amout"]).map(drop));
     assert_eq!(both, r#"there is no column "amout" of vertices or edges; did you mean "amount"?"#);
     assert!(matches!(view.edge_rows(&[1.into(), 2.into()], ParallelEdges::Lightest, &[]), Err(Error::Unsupported(_))));
-    assert!(matches!(view.vertex_rows(&[9.into()], &[]), Err(Error::NotFound(_))));
+    assert!(matches!(view.vertex_rows(&[9.into()], &[]), Err(Error::NotFound { .. })));
 }

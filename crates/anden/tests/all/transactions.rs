@@ -1,6 +1,7 @@
 //! Transactions by key, as users write them.
 
-use anden::{Database, Durability, Error, KeyScheme, Options, OwnedValue, Path, PathLength, Side, Update, WeightType};
+use anden::query::{Path, PathLength};
+use anden::{Database, Durability, Error, KeyScheme, Neighbors, Options, OwnedValue, Update, WeightType};
 
 fn roads() -> Database {
     let options = Options { keys: KeyScheme::String, weight_type: Some(WeightType::U32), ..Options::default() };
@@ -18,7 +19,7 @@ fn questions_see_what_the_transaction_wrote() {
     tx.add_weighted_edge("d", "new", 2).unwrap();
     assert_eq!(tx.khop("a", 2).unwrap(), ["b", "c", "d"].map(Into::into));
     assert_eq!(tx.fof("a").unwrap(), ["d".into()]);
-    assert_eq!(tx.neighbors_on("c", Side::Both).unwrap(), ["a", "d"].map(Into::into));
+    assert_eq!(tx.neighbors_on("c", Neighbors::Both).unwrap(), ["a", "d"].map(Into::into));
     let keys = |keys: &[&str]| keys.iter().map(|&key| key.into()).collect::<Vec<_>>();
     let path = tx.path("a", "new").unwrap();
     assert_eq!(path, Some(Path { vertices: keys(&["a", "c", "d", "new"]), length: PathLength::Hops(3) }));
@@ -28,7 +29,7 @@ fn questions_see_what_the_transaction_wrote() {
     assert_eq!(tx.weighted_path("a", "d").unwrap().unwrap().length, PathLength::Integer(3));
     tx.remove_vertex("c").unwrap();
     assert!(!tx.is_reachable("a", "d").unwrap() && tx.is_reachable("d", "new").unwrap());
-    assert!(matches!(tx.neighbors("c"), Err(Error::NotFound(_))));
+    assert!(matches!(tx.neighbors("c"), Err(Error::NotFound { .. })));
     assert_eq!((tx.num_vertices(), tx.num_edges()), (4, 2));
     assert_eq!(db.view().unwrap().num_edges(), 4);
     tx.commit_with(Durability::None).unwrap();
@@ -36,7 +37,7 @@ fn questions_see_what_the_transaction_wrote() {
 }
 
 #[test]
-fn a_weight_that_no_path_has_is_told_by_keys() {
+fn negative_weight_error_names_vertex_keys() {
     let options = Options { keys: KeyScheme::String, weight_type: Some(WeightType::I64), ..Options::default() };
     let db = Database::in_memory(options).unwrap();
     db.apply(&[Update::add_edge("x", "y")]).unwrap_err();
@@ -47,7 +48,7 @@ fn a_weight_that_no_path_has_is_told_by_keys() {
 }
 
 #[test]
-fn what_a_path_depended_on_conflicts() {
+fn removed_edge_of_searched_path_conflicts() {
     let db = roads();
     let mut tx = db.begin().unwrap();
     assert!(tx.is_reachable("a", "d").unwrap());
@@ -55,7 +56,7 @@ fn what_a_path_depended_on_conflicts() {
     db.apply(&[Update::remove_edge("c", "d")]).unwrap();
     let error = tx.commit().unwrap_err();
     let Error::Conflict(what) = error else { panic!("{error}") };
-    assert!(what.ends_with("changed since the transaction began: try it again"), "{what}");
+    assert!(what.as_str().ends_with("changed since the transaction began: try it again"), "{what}");
     assert!(db.view().unwrap().vertex("reached").is_err());
 }
 
@@ -79,8 +80,8 @@ fn values_of_vertices_and_edges_are_written_and_read() {
     assert_eq!(tx.get_edge(1, 2, "kind").unwrap(), text("new"));
     tx.set_edge(1, 2, "kind", OwnedValue::Null).unwrap();
     assert_eq!(tx.get_edge(1, 2, "kind").unwrap(), OwnedValue::Null);
-    assert!(matches!(tx.set_edge(2, 1, "kind", "x"), Err(Error::NotFound(_))));
-    // Somebody else adds an edge beside it, which makes no difference, and then to it.
+    assert!(matches!(tx.set_edge(2, 1, "kind", "x"), Err(Error::NotFound { .. })));
+    // Another commit adds an edge off the path, which does not conflict, and then one that matters.
     db.apply(&[Update::add_edge(2, 3)]).unwrap();
     tx.commit().unwrap();
     let mut tx = db.begin().unwrap();

@@ -1,10 +1,14 @@
-//! Versions through the façade.
+//! Snapshots through the public API.
 
 use std::path::PathBuf;
 
+use anden::changes::Maintenance;
+use anden::error::NotFound;
+use anden::load::InputPath;
+use anden::property::{PropertyType, PropertyValue};
 use anden::{
-    AppendOptions, Changes, Database, EdgeWeight, Error, InputPath, Job, Key, KeyScheme, LoadOptions, Maintenance,
-    Options, Parameters, PropertyType, PropertyValue, Retention, Session, Side, WeightType,
+    AppendOptions, Changes, Database, EdgeWeight, Error, Job, Key, KeyScheme, LoadOptions, Neighbors, Options,
+    Parameters, Retention, Session, WeightType,
 };
 
 struct Scene {
@@ -12,7 +16,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Three snapshots: `a b`, `b c`; then `c a` for `a b`, called `turned`; then vertex `b` gone.
+    /// Three snapshots: `a b` and `b c`; then `c a` instead of `a b`, named `turned`; then without vertex `b`.
     fn new() -> (Self, Database) {
         let scene = Self { folder: tempfile::tempdir().unwrap() };
         let input = scene.folder.path().join("edges.txt");
@@ -39,14 +43,17 @@ fn keys(names: &[&str]) -> Vec<Key> {
 #[test]
 fn snapshots_by_number_and_by_name() {
     let (_scene, db) = Scene::new();
-    assert_eq!(db.snapshot(1).unwrap().neighbors("a", Side::Out).unwrap(), keys(&["b"]));
+    assert_eq!(db.snapshot(1).unwrap().neighbors("a", Neighbors::Out).unwrap(), keys(&["b"]));
     let turned = db.snapshot("turned").unwrap();
     assert_eq!((turned.name(), turned.num_edges()), ("snapshot 2", 2));
-    assert_eq!(db.snapshot("2").unwrap().neighbors("c", Side::Out).unwrap(), keys(&["a"]));
+    assert_eq!(db.snapshot("2").unwrap().neighbors("c", Neighbors::Out).unwrap(), keys(&["a"]));
     assert_eq!(db.view().unwrap().num_edges(), 1);
     for missing in ["4", "0", "tuned", ""] {
         let error = db.snapshot(missing).unwrap_err();
-        assert!(matches!(&error, Error::NotFound(text) if text.contains("1 to 3")), "{error}");
+        assert!(
+            matches!(&error, Error::NotFound { what: NotFound::Snapshot(_), reason } if reason.as_str().contains("1 to 3")),
+            "{error}"
+        );
     }
 }
 
@@ -58,15 +65,15 @@ fn windows_and_differences() {
     assert!(window.has_edge("c", "a").unwrap());
     #[expect(clippy::reversed_empty_ranges, reason = "that is what is refused")]
     let reversed = db.window(3..=2).unwrap_err();
-    assert!(matches!(&reversed, Error::InvalidInput(text) if text.contains("3..2")), "{reversed}");
-    assert!(matches!(db.window(2..=7), Err(Error::NotFound(_))));
+    assert!(matches!(&reversed, Error::InvalidInput(text) if text.as_str().contains("3..2")), "{reversed}");
+    assert!(matches!(db.window(2..=7), Err(Error::NotFound { .. })));
 
     let diff = db.diff(1, 3).unwrap();
     assert_eq!((diff.num_added().unwrap(), diff.num_removed().unwrap(), diff.snapshots()), (1, 2, (1, 3)));
     let added = diff.added().next().unwrap().unwrap();
     assert_eq!(
         (added.source, added.target, added.weight),
-        (anden::KeyRef::String("c"), anden::KeyRef::String("a"), Some(EdgeWeight::Real(0.5)))
+        (anden::property::KeyRef::String("c"), anden::property::KeyRef::String("a"), Some(EdgeWeight::Real(0.5)))
     );
     assert_eq!((diff.added_vertices().unwrap(), diff.removed_vertices().unwrap()), (vec![], keys(&["b"])));
     let back = db.diff("3", "turned").unwrap();
@@ -76,12 +83,12 @@ fn windows_and_differences() {
     );
 }
 
-/// Two databases whose ids have nothing to do with each other.
+/// Two databases with unrelated ids.
 #[test]
 fn differences_across_databases() {
-    for direction in [anden::Direction::Directed, anden::Direction::Undirected] {
+    for graph_kind in [anden::GraphKind::Directed, anden::GraphKind::Undirected] {
         let folder = tempfile::tempdir().unwrap();
-        let graph = Options { keys: KeyScheme::String, multigraph: true, direction, ..Options::default() };
+        let graph = Options { keys: KeyScheme::String, multigraph: true, graph_kind, ..Options::default() };
         let create = |name: &str| Database::create(folder.path().join(name), graph).unwrap();
         let (one, two) = (create("one"), create("two"));
         let first = Changes::default().add_edge("a", "b").add_edge("a", "b").add_edge("b", "c").add_vertex("x");
@@ -89,19 +96,19 @@ fn differences_across_databases() {
         two.append(&Changes::default().add_edge("z", "c").add_edge("c", "b")).unwrap();
         two.append(&Changes::default().add_edge("b", "a").add_edge("z", "z")).unwrap();
         let diff = one.diff_with(2, &two, 3).unwrap();
-        let shown = |edges: &mut dyn Iterator<Item = Result<anden::DiffEdge<'_>, Error>>| {
+        let shown = |edges: &mut dyn Iterator<Item = Result<anden::snapshot::DiffEdge<'_>, Error>>| {
             let mut shown: Vec<_> =
                 edges.map(|edge| edge.unwrap()).map(|e| format!("{} {}", e.source, e.target)).collect();
             shown.sort();
             shown
         };
         let (added, removed) = (shown(&mut diff.added()), shown(&mut diff.removed()));
-        match direction {
-            anden::Direction::Directed => {
+        match graph_kind {
+            anden::GraphKind::Directed => {
                 assert_eq!(added, ["b a", "c b", "z c", "z z"]);
                 assert_eq!(removed, ["a b", "a b", "b c"]);
             }
-            anden::Direction::Undirected => {
+            anden::GraphKind::Undirected => {
                 assert_eq!((added, removed), (vec!["c z".into(), "z z".into()], vec!["a b".into()]))
             }
         }
@@ -115,14 +122,14 @@ fn differences_across_databases() {
     assert!(matches!(db.diff_with(1, &other, 1), Err(Error::InvalidInput(_))));
 }
 
-/// Every kernel gives on every version what it gives on the same graph loaded at once.
+/// Every kernel gives equal results on every snapshot and on its graph loaded at once.
 #[test]
 fn kernels_run_on_every_version() {
     let (scene, db) = Scene::new();
     let views = [db.snapshot(1), db.snapshot(2), db.snapshot(3), db.window(1..=2), db.window(2..=3), db.window(3..=3)];
     for view in views.map(Result::unwrap) {
         for kernel in Job::table() {
-            let source = if kernel.needs == anden::Sources::One { vec!["c".into()] } else { Vec::new() };
+            let source = if kernel.needs == anden::job::Sources::One { vec!["c".into()] } else { Vec::new() };
             let parameters = Parameters { source, ..Parameters::default() };
             let output = view.run(&Job::new(kernel.name, parameters).unwrap()).unwrap();
             output.check(&view).unwrap_or_else(|error| panic!("{} on {}: {error}", kernel.name, view.name()));
@@ -141,9 +148,9 @@ fn a_view_outlives_what_happens_beside_it() {
     db.drop_snapshot(1).unwrap();
     db.append(&Changes::default().add_weighted_edge("x", "a", 3)).unwrap();
     db.merge().unwrap();
-    assert_eq!(first.neighbors("b", Side::Both).unwrap(), keys(&["a", "c"]));
-    assert_eq!(second.neighbors("c", Side::Both).unwrap(), keys(&["a", "b"]));
-    assert!(matches!(db.snapshot(1), Err(Error::NotFound(_))));
+    assert_eq!(first.neighbors("b", Neighbors::Both).unwrap(), keys(&["a", "c"]));
+    assert_eq!(second.neighbors("c", Neighbors::Both).unwrap(), keys(&["a", "b"]));
+    assert!(matches!(db.snapshot(1), Err(Error::NotFound { .. })));
     db.verify().unwrap();
     assert_eq!(Database::open_read_only(scene.path()).unwrap().snapshots().len(), 2);
 }
@@ -170,7 +177,7 @@ fn a_reader_cannot_change_anything() {
     let changes = Changes::default();
     let refused = |result: Result<(), Error>| {
         let error = result.unwrap_err();
-        assert!(matches!(&error, Error::InvalidInput(text) if text.contains("reading only")), "{error}");
+        assert!(matches!(&error, Error::ReadOnly(text) if text.as_str().contains("reading only")), "{error}");
     };
     refused(reader.append(&changes).map(|_| ()));
     refused(
@@ -199,7 +206,10 @@ fn properties_are_versioned_too() {
         [("name", PropertyType::String), ("size", PropertyType::I64)]
     );
     let error = view.vertex_property("weight").unwrap_err();
-    assert!(matches!(&error, Error::NotFound(text) if text.contains("vertices have name, size")), "{error}");
+    assert!(
+        matches!(&error, Error::NotFound { what: NotFound::Property(_), reason } if reason.as_str().contains("vertices have name, size")),
+        "{error}"
+    );
     let before = db.snapshot(3).unwrap();
     assert!(before.vertex_schema().is_empty() && before.vertex_property("size").is_err());
     let diff = db.diff(3, 4).unwrap();

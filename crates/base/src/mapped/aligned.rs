@@ -1,7 +1,7 @@
-//! Maps of files at addresses where huge pages fit.
+//! Maps of files at addresses that allow huge pages.
 //!
-//! A huge page of a file is mapped as one only where address and place in the file agree, modulo its size. The system
-//! sees to that for files on disks, but not for files in memory, nor for what is mapped beside something else.
+//! A huge page of a file is mapped as one only if its address and its offset in the file agree, modulo its size. The
+//! system ensures this for files on disks, but not for files in memory or for maps placed next to others.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
@@ -9,14 +9,14 @@ use std::ops::{Deref, Range};
 use std::os::fd::AsRawFd;
 use std::ptr::{null_mut, slice_from_raw_parts};
 
-use super::annex_alignment;
+use super::overflow_alignment;
 use crate::memory::HUGE_PAGE_BYTES;
 
-/// Moves mapped bytes that start on a page to huge pages, as far as they fill some at the right addresses, for all who
-/// map the same file. A hint: where the system does not, the same bytes are there. `false` where it could not right
-/// now, as while others write to the same bytes or see them for the first time, and may later.
+/// Moves mapped bytes that start on a page to huge pages, for all maps of the file. Only whole huge pages at matching
+/// addresses move. A hint: if the system refuses, the bytes stay readable where they are. Returns `false` if a later
+/// call may succeed, for example because other threads write to the bytes or touch them for the first time.
 ///
-/// Cost: a copy of what is not on huge pages yet, and of what is a hole zeros, 2 MB at a time.
+/// Cost: copies all bytes that are not on huge pages yet, and fills holes with zeros, 2 MB at a time.
 pub(super) fn to_huge_pages(bytes: &[u8]) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -38,14 +38,14 @@ pub(super) struct AlignedMap {
     len: usize,
 }
 
-// SAFETY: the map is read-only and nobody else unmaps it; it is as good as a shared slice.
+// SAFETY: the map is read-only and only its owner unmaps it, so it is as good as a shared slice.
 unsafe impl Send for AlignedMap {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for AlignedMap {}
 
 impl AlignedMap {
-    /// Maps `len` bytes of `file`, more than none, from byte `phase` on, at an address that is `phase` modulo the size
-    /// of a huge page; `phase` is a multiple of the size of a page.
+    /// Maps `len` bytes of `file`, at least one, from byte `phase` on. The address is `phase` modulo the size of a
+    /// huge page. `phase` is a multiple of the page size.
     ///
     /// # Errors
     /// The system does not map it.
@@ -53,7 +53,7 @@ impl AlignedMap {
         let offset = libc::off_t::try_from(phase).map_err(|_| ErrorKind::InvalidInput)?;
         let reserved_len = len.checked_add(2 * HUGE_PAGE_BYTES).ok_or(ErrorKind::OutOfMemory)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: new addresses, chosen by the system, that nobody uses yet.
+        // SAFETY: these are new addresses, chosen by the system and not in use.
         let reserved = unsafe { libc::mmap(null_mut(), reserved_len, libc::PROT_NONE, flags, -1, 0) };
         if reserved == libc::MAP_FAILED {
             return Err(Error::last_os_error());
@@ -62,7 +62,7 @@ impl AlignedMap {
         let skipped =
             (phase % HUGE_PAGE_BYTES + HUGE_PAGE_BYTES - reserved.start.addr() % HUGE_PAGE_BYTES) % HUGE_PAGE_BYTES;
         // SAFETY: less than a huge page is skipped, so these addresses are among those that were reserved above and
-        // that nobody has seen.
+        // that no other code has seen.
         let start = unsafe {
             let flags = libc::MAP_SHARED | libc::MAP_FIXED;
             libc::mmap(reserved.start.byte_add(skipped), len, libc::PROT_READ, flags, file.as_raw_fd(), offset)
@@ -70,23 +70,23 @@ impl AlignedMap {
         if start == libc::MAP_FAILED {
             return Err(Error::last_os_error());
         }
-        // What was reserved before and behind the map goes, the map stays.
-        let end = skipped + len.next_multiple_of(annex_alignment());
+        // Releases the reserved addresses before and behind the map.
+        let end = skipped + len.next_multiple_of(overflow_alignment());
         for part in [0..skipped, end..reserved_len] {
-            // SAFETY: the part is inside what was reserved, and the map is not in it.
+            // SAFETY: the part is inside the reserved addresses, and the map is not in it.
             drop(Self { start: unsafe { reserved.start.byte_add(part.start) }, len: part.len() });
         }
         std::mem::forget(reserved);
         Ok(Self { start, len })
     }
 
-    /// Tells the system how the bytes of `part`, and what else lies on their pages, are read, with a value of madvise(2)
-    /// that leaves a map of a file as it is; a hint.
+    /// Hints how the pages of `part` are read. `advice` is a value of madvise(2) that does not change a map of a
+    /// file.
     pub fn advise(&self, part: Range<usize>, advice: libc::c_int) {
-        let (start, end) = (part.start / annex_alignment() * annex_alignment(), part.end.min(self.len));
+        let (start, end) = (part.start / overflow_alignment() * overflow_alignment(), part.end.min(self.len));
         if start < end {
-            // SAFETY: the range is inside the map, which is read-only and shared with its file: whatever leaves the page
-            // table is found in the file again.
+            // SAFETY: the range is inside the map, which is read-only and shared with its file. Pages that leave the
+            // page table are found in the file again.
             unsafe { libc::madvise(self.start.byte_add(start), end - start, advice) };
         }
     }
@@ -95,7 +95,7 @@ impl AlignedMap {
 impl Drop for AlignedMap {
     fn drop(&mut self) {
         if self.len > 0 {
-            // SAFETY: these are addresses of ours, and whoever borrowed them has given them back.
+            // SAFETY: these addresses belong to this map, and all borrows of them have ended.
             unsafe { libc::munmap(self.start, self.len) };
         }
     }
@@ -105,8 +105,8 @@ impl Deref for AlignedMap {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the whole range is mapped for reading while `self` lives; the contract of mapped files says what may
-        // change under it.
+        // SAFETY: the whole range is mapped for reading while `self` lives; the contract of mapped files says which
+        // changes are possible under it.
         unsafe { &*slice_from_raw_parts(self.start.cast(), self.len) }
     }
 }
@@ -121,7 +121,7 @@ mod tests {
         let file = super::super::memory_file().unwrap();
         file.write_all_at(&[9; 5000], HUGE_PAGE_BYTES as u64).unwrap();
         file.set_len(3 * HUGE_PAGE_BYTES as u64).unwrap();
-        for phase in [0, annex_alignment(), HUGE_PAGE_BYTES - annex_alignment()] {
+        for phase in [0, overflow_alignment(), HUGE_PAGE_BYTES - overflow_alignment()] {
             for len in [1, 4096, HUGE_PAGE_BYTES + 5000] {
                 let map = AlignedMap::new(&file, len, phase).unwrap();
                 assert_eq!((map.len(), map.as_ptr().addr() % HUGE_PAGE_BYTES), (len, phase));

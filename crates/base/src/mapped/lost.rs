@@ -1,27 +1,29 @@
-//! What happens where a part of a mapped file is gone: another process made the file shorter, or the disk failed.
+//! Handling of lost pages of mapped files: another process truncated the file, or the disk failed.
 //!
-//! The system ends a process that reads there with `SIGBUS`. It cannot go on, for nobody knows what would have been
-//! read; but it can say why it ends.
+//! The system ends a process that reads such a page with `SIGBUS`. The process cannot continue without the bytes, but
+//! it can print the reason.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// What is said, and the status that the process ends with.
+use parking_lot::Mutex;
+
+/// Message and exit status.
 static MESSAGE: OnceLock<&'static str> = OnceLock::new();
 static STATUS: AtomicI32 = AtomicI32::new(1);
 
-/// From now on, a process that reads a part of a mapped file that is gone writes `message`, which ends with a line break,
-/// to standard error and ends with `status`. Nothing is cleaned up, as after a kill. The first call counts.
+/// Installs a handler for reads of lost pages. The process then writes `message`, which ends with a line break, to
+/// standard error and exits with `status`. No cleanup runs, as after a kill. Only the first call has an effect.
 pub fn say_where_pages_are_lost(message: &'static str, status: i32) {
     static ONCE: Mutex<()> = Mutex::new(());
-    let _one = ONCE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one = ONCE.lock();
     if MESSAGE.set(message).is_err() {
         return;
     }
     STATUS.store(status, Ordering::Relaxed);
     #[cfg(unix)]
     // SAFETY: the structure is zeroed, which is an empty mask and no flags, before its handler is set; the handler
-    // calls nothing that a handler may not call, and does not return.
+    // calls only functions that are allowed in a handler, and does not return.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = end as extern "C" fn(libc::c_int) as usize;
@@ -29,8 +31,8 @@ pub fn say_where_pages_are_lost(message: &'static str, status: i32) {
     }
 }
 
-/// From now on, a write that would make a file larger than the process may make files fails, with the error that the
-/// system has for it, in place of ending the process (`SIGXFSZ`).
+/// Turns a write beyond the file-size limit of the process (`SIGXFSZ`) into an error, instead of the end of the
+/// process.
 pub fn fail_beyond_file_limits() {
     #[cfg(unix)]
     // SAFETY: the signal is ignored: no handler runs.
@@ -42,8 +44,8 @@ pub fn fail_beyond_file_limits() {
 #[cfg(unix)]
 extern "C" fn end(_signal: libc::c_int) {
     let message = MESSAGE.get().copied().unwrap_or_default();
-    // SAFETY: both calls may be made in a handler; the message lives as long as the process. Reading the lock that was
-    // written once, before the handler was set, waits for nobody.
+    // SAFETY: both calls may be made in a handler; the message lives as long as the process. Reading the lock never
+    // waits: it was written once, before the handler was set.
     unsafe {
         libc::write(2, message.as_ptr().cast(), message.len());
         libc::_exit(STATUS.load(Ordering::Relaxed))

@@ -1,10 +1,12 @@
-//! Which parts of a mapped file are in memory, and how to have others there, or not any more.
+//! Which pages of a mapped file are in memory, and requests to read or release pages.
 //!
-//! All of it concerns the system's cache of the file, which all maps of it share, and nothing of it changes a byte.
+//! All of this concerns the system's cache of the file, which its maps share. No byte of the file changes.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::Mutex;
 
 use super::aligned::AlignedMap;
 use super::{FileBytes, Owner};
@@ -12,22 +14,23 @@ use super::{FileBytes, Owner};
 /// Smaller files are not kept open beside their map.
 pub(super) const MIN_FILE_BYTES: usize = 1 << 20;
 
-/// The most bytes that one call asks the system to read: what it reads ahead of a file by default, and the least that any
-/// does with one call.
+/// Maximum number of bytes per read request: the system's default read-ahead, and the least that any system reads per
+/// call.
 const READ_BYTES: usize = 128 << 10;
 
-/// A file that is mapped.
-pub(super) struct OpenFile {
+/// A mapped file.
+pub(super) struct MappedFile {
     file: std::fs::File,
-    /// [`FileBytes::system_window`].
+    /// Cached answer of [`FileBytes::system_window`].
     window: OnceLock<Option<usize>>,
-    /// Whether `mincore` ever said that a page of it is not in memory: who may not write a file is told that all are.
+    /// Whether `mincore` has ever reported an absent page. It reports all pages as present to a caller that may not
+    /// write the file.
     has_told: AtomicBool,
-    /// The parts of the map that are at the start of another one as well, which is what readers of these read.
+    /// Parts of the map that are also at the start of another map, which is then the one that readers use.
     second: Mutex<Vec<(Range<usize>, Weak<Owner>)>>,
 }
 
-impl OpenFile {
+impl MappedFile {
     pub fn of(file: &std::fs::File) -> Option<Self> {
         Some(Self {
             file: file.try_clone().ok()?,
@@ -37,10 +40,11 @@ impl OpenFile {
         })
     }
 
-    /// Calls `body` with each second map of what is in `part` of the first, with the part in it, and with where in the
-    /// first that begins.
+    /// Calls `body` for each second map of bytes in `part`: with the map, the range in it, and the start of that
+    /// range in the first map.
     pub fn for_each_second(&self, part: Range<usize>, mut body: impl FnMut(&AlignedMap, Range<usize>, usize)) {
-        let second = self.second.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // Copied, so that the lock is not held during system calls.
+        let second = self.second.lock().clone();
         for (shown, owner) in second {
             let (start, end) = (part.start.max(shown.start), part.end.min(shown.end));
             if let Some(owner) = owner.upgrade().filter(|_| start < end)
@@ -51,7 +55,7 @@ impl OpenFile {
         }
     }
 
-    /// Believes that so many pages are absent, unless it is none and may have been said for want of a right.
+    /// Trusts the number, unless it is 0 and may result from a missing right.
     fn believed(&self, num_absent: usize) -> Option<usize> {
         if num_absent > 0 {
             self.has_told.store(true, Ordering::Relaxed);
@@ -61,20 +65,18 @@ impl OpenFile {
 }
 
 impl FileBytes {
-    /// Remembers that these bytes are at the start of another map as well, so that what is said of them, and asked, is of
-    /// both.
+    /// Records another map that starts with these bytes, so that hints and questions apply to both.
     pub(super) fn note_second_map(&self, other: &Self) {
         if let Owner::Mapped(_, Some(file)) = &*self.owner {
-            let mut second = file.second.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut second = file.second.lock();
             second.retain(|(_, owner)| owner.strong_count() > 0);
             second.push((self.range.clone(), Arc::downgrade(&other.owner)));
         }
     }
 
-    /// Asks the system to read the pages of `part` from the file, and does not wait for them; what is not inside is left
-    /// out.
+    /// Asks the system to read the pages of `part` from the file, without waiting. Bytes outside are ignored.
     ///
-    /// Cost: a call for each 128 KB, which takes the longer the more of them are not in memory.
+    /// Cost: a call per 128 KB, longer if more pages are absent.
     pub fn read_ahead(&self, part: Range<usize>) {
         let end = part.end.min(self.len());
         let mut start = part.start;
@@ -85,15 +87,15 @@ impl FileBytes {
         }
     }
 
-    /// How many bytes the system reads ahead by itself of whoever reads the file in order; `None` where it does not say.
+    /// Number of bytes that the system reads ahead for sequential readers, or `None` if unknown.
     ///
-    /// Cost: the first time, a look at what the system says of the disk.
+    /// Cost: the first call reads the settings of the disk.
     pub fn system_window(&self) -> Option<usize> {
         let Owner::Mapped(_, Some(file)) = &*self.owner else { return None };
         *file.window.get_or_init(|| window_of(&file.file))
     }
 
-    /// How many pages of `part` are not in memory; `None` where the system does not say.
+    /// Number of pages of `part` that are not in memory, or `None` if unknown.
     ///
     /// Cost: a call, and some nanoseconds a page.
     pub fn num_missing_pages(&self, part: Range<usize>) -> Option<usize> {
@@ -111,10 +113,10 @@ impl FileBytes {
         }
     }
 
-    /// How many pages of `part` this process has read through its maps, or neighbours of them, and could read again without
-    /// a look at the system's cache; `None` where the system does not say.
+    /// Number of pages of `part` in the page table of this process, through any of its maps. The process has read
+    /// them or pages near them, and reads them again without the system's cache. `None` if unknown.
     ///
-    /// Cost: a call, and some nanoseconds a page.
+    /// Cost: a call per map, and some nanoseconds a page.
     pub fn num_touched_pages(&self, part: Range<usize>) -> Option<usize> {
         let (start, end) = (part.start.min(self.len()), part.end.min(self.len()));
         match &*self.owner {
@@ -135,8 +137,8 @@ impl FileBytes {
         }
     }
 
-    /// Tells the system that the pages that lie wholly in `part` are of no use for now, so that it takes their memory
-    /// rather than other memory. Whoever reads them has them read again.
+    /// Tells the system that the whole pages in `part` are not needed for now, so that it reclaims them first. A
+    /// later access reads them again.
     pub fn release(&self, part: Range<usize>) {
         let Owner::Mapped(map, file) = &*self.owner else { return };
         let page = page_bytes();
@@ -146,9 +148,9 @@ impl FileBytes {
             return;
         }
         // SAFETY: the pages are part of a read-only map of a file that is alive here; without them in the page table,
-        // the next access finds the same bytes of the file again.
+        // the next access finds the bytes of the file again.
         unsafe { libc::madvise(map.as_ptr().add(start) as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
-        // The system keeps a page that anybody has in a page table.
+        // The system keeps a page that is in any page table.
         if let Some(file) = file {
             file.for_each_second(start..end, |map, part, _| map.advise(part, libc::MADV_DONTNEED));
         }
@@ -168,8 +170,7 @@ impl FileBytes {
     }
 }
 
-/// How often this thread has given up its processor to wait, as for a page that is being read; `None` where the system
-/// does not say.
+/// Number of times that this thread gave up its processor to wait, for example for a page, or `None` if unknown.
 ///
 /// Cost: a call.
 #[cfg(target_os = "linux")]
@@ -177,18 +178,18 @@ pub fn num_waits() -> Option<u64> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` has room for what the call writes, and outlives it.
     let result = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
-    // SAFETY: of zeros, which all its fields may be, or what the call wrote.
+    // SAFETY: all fields are zeros, which are valid values, or were written by the call.
     let usage = unsafe { usage.assume_init() };
     (result == 0).then_some(usage.ru_nvcsw as u64)
 }
 
-/// As above.
+/// Always `None` on this system.
 #[cfg(not(target_os = "linux"))]
 pub fn num_waits() -> Option<u64> {
     None
 }
 
-/// What the disk under a file is set to have read ahead: of a partition its disk, and of what is no disk the like.
+/// Read-ahead setting of the disk of a file. A partition has its disk's; a file system without a disk has its own.
 #[cfg(target_os = "linux")]
 fn window_of(file: &std::fs::File) -> Option<usize> {
     use std::os::linux::fs::MetadataExt;
@@ -209,25 +210,25 @@ fn window_of(_file: &std::fs::File) -> Option<usize> {
     None
 }
 
-/// How many pages of a part of a map, which begins a page, are not in memory; `None` where the system does not say.
-fn num_missing_in_map(bytes: &[u8], file: Option<&OpenFile>) -> Option<usize> {
+/// Number of absent pages in a part of a map that starts on a page, or `None` if unknown.
+fn num_missing_in_map(bytes: &[u8], file: Option<&MappedFile>) -> Option<usize> {
     let num_absent = num_absent_pages(bytes)?;
     file.map_or((num_absent > 0).then_some(num_absent), |file| file.believed(num_absent))
 }
 
-/// The bytes of a page of memory.
+/// Page size in bytes.
 fn page_bytes() -> usize {
     // SAFETY: asks for a constant of the system.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096).max(1)
 }
 
-/// The pages of a part of a file that the system holds; `None` where it does not say, as before Linux 6.5, or of a file
+/// Number of pages of a part of a file that the system caches. `None` if unknown: before Linux 6.5, or for a file
 /// that the caller may not write.
 #[cfg(target_os = "linux")]
 fn num_cached_pages(file: &std::fs::File, offset: u64, len: u64) -> Option<usize> {
     use std::os::fd::AsRawFd;
 
-    /// The number of the call, the same on all architectures.
+    /// System call number, equal on all architectures.
     const CACHESTAT: libc::c_long = 451;
     static IS_UNKNOWN: AtomicBool = AtomicBool::new(false);
 
@@ -249,7 +250,7 @@ fn num_cached_pages(file: &std::fs::File, offset: u64, len: u64) -> Option<usize
         )
     };
     if result != 0 {
-        // Of one file it may be refused for want of a right, of all only where the system does not know it.
+        // Only ENOSYS concerns all files; other errors may result from a missing right for this one.
         let is_unknown = std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS);
         IS_UNKNOWN.fetch_or(is_unknown, Ordering::Relaxed);
         return None;
@@ -262,11 +263,12 @@ fn num_cached_pages(_file: &std::fs::File, _offset: u64, _len: u64) -> Option<us
     None
 }
 
-/// The pages of `bytes`, which begin a page of a map, that are not in memory, as `mincore` says.
+/// Number of pages of `bytes` that `mincore` reports as absent. `bytes` starts on a page of a map.
 #[cfg(target_os = "linux")]
 fn num_absent_pages(bytes: &[u8]) -> Option<usize> {
     let mut is_present = vec![0_u8; bytes.len().div_ceil(page_bytes())];
-    // SAFETY: the range is mapped for as long as `bytes` is borrowed, and the call writes one byte for each page of it.
+    // SAFETY: the range is mapped for as long as `bytes` is borrowed, and the call writes one byte for each page of
+    // it.
     let result = unsafe { libc::mincore(bytes.as_ptr() as *mut libc::c_void, bytes.len(), is_present.as_mut_ptr()) };
     (result == 0).then(|| is_present.iter().filter(|&&present| present & 1 == 0).count())
 }
@@ -276,12 +278,13 @@ fn num_absent_pages(_bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// Which pages of `bytes`, which begin a page of a map, are in the page table of this process: proc_pid_pagemap(5).
+/// Which pages of `bytes` are in the page table of this process: proc_pid_pagemap(5). `bytes` starts on a page of a
+/// map.
 #[cfg(target_os = "linux")]
 fn present_pages(bytes: &[u8]) -> Option<Vec<bool>> {
     use std::os::unix::fs::FileExt;
 
-    /// The bit of an entry that says that the page is there.
+    /// Bit of an entry that marks a present page.
     const PRESENT: u64 = 1 << 63;
     static PAGE_MAP: OnceLock<Option<std::fs::File>> = OnceLock::new();
 
@@ -299,10 +302,12 @@ fn present_pages(_bytes: &[u8]) -> Option<Vec<bool>> {
 
 #[cfg(test)]
 mod tests {
+    use anden_testkit::{skipped, wait_until};
+
     use super::*;
 
-    /// A file of some megabytes on the disk of the build, with its path, or `None` where the system does not say what
-    /// is in memory of it, or keeps all.
+    /// Creates a file of some megabytes on the disk of the build. `None` if the system keeps all its pages, or does
+    /// not say which ones it keeps.
     fn file_on_disk(name: &str) -> Option<(std::path::PathBuf, Vec<u8>, FileBytes)> {
         let path = std::env::current_exe().unwrap().with_file_name(format!("{name}-{}", std::process::id()));
         let content: Vec<u8> = (0..4 * MIN_FILE_BYTES).map(|i| (i / 4096) as u8).collect();
@@ -312,43 +317,33 @@ mod tests {
         let bytes = FileBytes::map(&file).unwrap();
         bytes.release(0..bytes.len());
         if bytes.num_missing_pages(0..bytes.len()).is_none_or(|pages| pages == 0) {
-            println!("skipped: the system keeps the pages of {}, or does not say", path.display());
+            skipped(format!("the system keeps the pages of {}, or does not say", path.display()));
             std::fs::remove_file(&path).unwrap();
             return None;
         }
         Some((path, content, bytes))
     }
 
-    /// Releases a part until so many pages of it are not in memory: somebody else may hold one for a moment.
+    /// Releases a part until this many of its pages are absent. Another process may hold one for a moment.
     fn release_until(part: &FileBytes, num_missing: usize) {
-        let start = std::time::Instant::now();
-        loop {
+        wait_until("the pages are released", || {
             part.release(0..part.len());
-            let found = part.num_missing_pages(0..part.len()).unwrap();
-            if found >= num_missing {
-                return;
-            }
-            assert!(start.elapsed().as_secs() < 60, "{found} pages of {num_missing} are released");
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+            part.num_missing_pages(0..part.len()).unwrap() >= num_missing
+        });
     }
 
     #[test]
-    fn what_is_released_is_read_again() {
+    fn released_pages_are_read_again() {
         let Some((path, content, bytes)) = file_on_disk("released") else { return };
         let part = bytes.slice(5000..2 * MIN_FILE_BYTES as u64).unwrap();
         let (whole, num_pages) = (0..part.len(), part.len() / page_bytes());
         assert!(part.num_missing_pages(whole.clone()).unwrap() >= num_pages, "none was read yet");
         part.read_ahead(7..usize::MAX);
-        let start = std::time::Instant::now();
-        while part.num_missing_pages(whole.clone()) != Some(0) {
-            assert!(start.elapsed().as_secs() < 60, "it is not read ahead");
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        wait_until("the part is read ahead", || part.num_missing_pages(whole.clone()) == Some(0));
         assert!(part.num_touched_pages(whole.clone()).is_none_or(|pages| pages == 0));
         assert_eq!(part.as_slice(), &content[5000..2 * MIN_FILE_BYTES]);
         assert!(part.num_touched_pages(whole.clone()).is_none_or(|pages| pages >= num_pages));
-        // All but what others lie on as well.
+        // All pages except those that other data shares.
         release_until(&part, num_pages - 2);
         assert!(part.num_touched_pages(9_000..part.len() - 9_000).is_none_or(|pages| pages == 0));
         assert_eq!(part.num_missing_pages(9..9), Some(0));
@@ -357,15 +352,15 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
     }
 
-    /// Lists of a graph with levels are read so.
+    /// Lists of a graph with deltas are read in this way.
     #[test]
-    fn what_is_read_through_a_second_map_is_released_too() {
+    fn pages_of_second_map_are_released_too() {
         let Some((path, content, bytes)) = file_on_disk("second") else { return };
         let slice = bytes.typed::<u32>(2 * page_bytes() as u64, MIN_FILE_BYTES as u64 / 2).unwrap();
         let part = slice.bytes();
         let (whole, num_pages) = (0..part.len(), part.len() / page_bytes());
         let room = slice.len() + 1024..slice.len() + 2048;
-        let (extended, _annex) = slice.extended(room.clone()).unwrap();
+        let (extended, _overflow) = slice.extended(room.clone()).unwrap();
         part.advise(super::super::Advice::Random);
         let start = 2 * page_bytes();
         assert_eq!(bytemuck::cast_slice::<_, u8>(&extended[..slice.len()]), &content[start..start + part.len()]);
@@ -373,7 +368,7 @@ mod tests {
         assert_eq!(part.num_missing_pages(whole.clone()), Some(0));
         release_until(part, num_pages);
         assert!(part.num_touched_pages(whole.clone()).is_none_or(|pages| pages == 0));
-        // Nothing is read around what is read now.
+        // The access pattern is random, so neighboring pages are not read.
         assert_eq!(bytemuck::cast_slice::<_, u8>(&extended[..1]), &content[start..start + 4]);
         assert_eq!(part.num_missing_pages(whole.clone()), Some(num_pages - 1));
         assert!(part.num_touched_pages(whole).is_none_or(|pages| pages == 1));
@@ -381,9 +376,9 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
     }
 
-    /// As on a system that does not count the pages that it has of a file.
+    /// As on a system that does not count the cached pages of a file.
     #[test]
-    fn what_is_in_memory_of_a_map_is_told_without_a_count() {
+    fn missing_pages_are_counted_without_cachestat() {
         let Some((path, content, bytes)) = file_on_disk("map") else { return };
         let Owner::Mapped(map, Some(file)) = &*bytes.owner else { panic!("a large file is mapped, and kept open") };
         let missing = |part: Range<usize>| num_missing_in_map(&map[part], Some(file));
@@ -391,7 +386,7 @@ mod tests {
         bytes.advise(super::super::Advice::Random);
         release_until(&bytes, num_pages);
         assert_eq!(missing(0..bytes.len()), Some(num_pages));
-        // Nothing is read around what is read.
+        // The access pattern is random, so neighboring pages are not read.
         let (first, last) = (3 * page, 5 * page);
         assert_eq!([bytes.as_slice()[first], bytes.as_slice()[last]], [content[first], content[last]]);
         assert_eq!(missing(0..bytes.len()), Some(num_pages - 2));
@@ -402,10 +397,10 @@ mod tests {
     }
 
     #[test]
-    fn that_nothing_is_absent_is_believed_of_who_has_told_otherwise() {
+    fn zero_missing_pages_is_trusted_after_nonzero_count() {
         let path = std::env::temp_dir().join(format!("anden-absent-{}", std::process::id()));
         std::fs::write(&path, [1]).unwrap();
-        let file = OpenFile::of(&std::fs::File::open(&path).unwrap()).unwrap();
+        let file = MappedFile::of(&std::fs::File::open(&path).unwrap()).unwrap();
         assert_eq!([0, 0, 7, 0].map(|num_absent| file.believed(num_absent)), [None, None, Some(7), Some(0)]);
         std::fs::remove_file(&path).unwrap();
     }

@@ -1,27 +1,26 @@
-//! How much memory there is to have: what the system has free, and what the groups of processes that this one is in, and
-//! its own limit of addresses, allow.
+//! Free memory: the least of the system's free memory, the limits of the control groups of this process, and its
+//! limit of addresses.
 //!
-//! A group counts the pages of files that its processes read; those can be had at once, so they count as free here,
-//! as they do in the system's own figure.
+//! A group counts the pages of files that its processes read. Those pages can be reclaimed at once, so they count as
+//! free here, as in the system's own figure.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How old an answer may be.
+/// Maximum age of an answer.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// What is assumed of a system that does not say.
+/// Assumed if the system does not say.
 const UNKNOWN: u64 = 1 << 30;
 
-/// Memory that this process could have in addition now, in bytes; 1 GiB where the system does not say. At most a tenth
-/// of a second old.
+/// Memory in bytes that this process could take in addition. At most a tenth of a second old; 1 GiB if unknown.
 ///
-/// Cost: mostly a look at the clock, and nobody waits for others.
+/// Cost: mostly a read of the clock. Never waits for other threads.
 pub fn available() -> u64 {
     static BEGIN: OnceLock<Instant> = OnceLock::new();
-    /// When the last answer was found, in nanoseconds since the first call, and one more; 0: never.
+    /// Time of the last answer in nanoseconds since the first call, plus one; 0 before the first answer.
     static FOUND_AT: AtomicU64 = AtomicU64::new(0);
     static BYTES: AtomicU64 = AtomicU64::new(UNKNOWN);
 
@@ -31,19 +30,20 @@ pub fn available() -> u64 {
         return BYTES.load(Ordering::Relaxed);
     }
     let bytes = available_now();
+    // In this order, so that a thread that sees the time also sees the bytes.
     BYTES.store(bytes, Ordering::Relaxed);
     FOUND_AT.store(now, Ordering::Release);
     bytes
 }
 
-/// The same, at this moment; [`available`] does not learn of it.
+/// As [`available`], but current. Does not refresh its answer.
 ///
-/// Cost: some small files of the system are read.
+/// Cost: reads some small files of the system.
 pub fn available_now() -> u64 {
     look(Path::new("/proc"), Path::new("/sys/fs/cgroup"))
 }
 
-/// The same, read from these directories.
+/// As [`available_now`], from these directories.
 fn look(proc: &Path, groups: &Path) -> u64 {
     let system = in_kib(&text(proc.join("meminfo")), "MemAvailable:").unwrap_or(UNKNOWN);
     let membership = text(proc.join("self/cgroup"));
@@ -51,7 +51,7 @@ fn look(proc: &Path, groups: &Path) -> u64 {
     allowed.chain(addresses(&proc.join("self"))).fold(system, u64::min)
 }
 
-/// The addresses that this process may have in addition; `None` where they have no limit.
+/// Addresses that this process may take in addition, or `None` without a limit.
 fn addresses(process: &Path) -> Option<u64> {
     let limits = text(process.join("limits"));
     let limit = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
@@ -59,31 +59,32 @@ fn addresses(process: &Path) -> Option<u64> {
     Some(limit.saturating_sub(in_kib(&text(process.join("status")), "VmSize:")?))
 }
 
-/// A group and those around it, in one of the two forms that Linux has.
+/// A control group and its ancestors, in one of the two versions of Linux.
 struct Hierarchy {
     root: PathBuf,
     group: PathBuf,
-    names: &'static Names,
+    names: &'static GroupFileNames,
 }
 
-/// The files of a group, and the lines of its statistics that count pages of files.
-struct Names {
+/// Names of the files of a group, and of the lines in its statistics that count pages of files.
+struct GroupFileNames {
     limit: &'static str,
     usage: &'static str,
     cached: [&'static str; 2],
 }
 
-const VERSION_1: Names = Names {
+const VERSION_1: GroupFileNames = GroupFileNames {
     limit: "memory.limit_in_bytes",
     usage: "memory.usage_in_bytes",
     cached: ["total_inactive_file", "total_active_file"],
 };
 
-const VERSION_2: Names =
-    Names { limit: "memory.max", usage: "memory.current", cached: ["inactive_file", "active_file"] };
+const VERSION_2: GroupFileNames =
+    GroupFileNames { limit: "memory.max", usage: "memory.current", cached: ["inactive_file", "active_file"] };
 
 impl Hierarchy {
-    /// From a line of `/proc/self/cgroup`, as `4:memory:/group` or `0::/group`; `None` where it is not about memory.
+    /// Parses a line of `/proc/self/cgroup`, as `4:memory:/group` or `0::/group`. `None` if it does not concern
+    /// memory.
     fn of(line: &str, groups: &Path) -> Option<Self> {
         let mut fields = line.splitn(3, ':');
         let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
@@ -94,13 +95,14 @@ impl Hierarchy {
             _ => return None,
         };
         let group = root.join(path.trim_start_matches('/'));
-        // In a container the path may be that of the host, and what is mounted the group itself.
+        // In a container the path may be the host's, and the mounted directory is the group itself.
         let group = if group.is_dir() { group } else { root.clone() };
         Some(Self { root, group, names })
     }
 
-    /// The least that any of the groups allows in addition; `None` where none has a limit.
+    /// Least memory that any of the groups allows in addition, or `None` without a limit.
     fn allows(&self) -> Option<u64> {
+        // Each enclosing group has its own limit, and the least one counts.
         let around = self.group.ancestors().take_while(|group| group.starts_with(&self.root));
         around.filter_map(|group| self.allows_in(group)).min()
     }
@@ -109,24 +111,25 @@ impl Hierarchy {
         let number = |name| text(group.join(name)).trim().parse::<u64>().ok();
         let limit = number(self.names.limit)?;
         let statistics = text(group.join("memory.stat"));
+        // Pages of files can be reclaimed, so they do not count as used.
         let cached: u64 = self.names.cached.iter().filter_map(|name| line_of(&statistics, name)).sum();
         let used = number(self.names.usage)?.saturating_sub(cached);
         Some(limit.saturating_sub(used))
     }
 }
 
-/// The contents of a small file of the system; nothing where it cannot be read.
+/// Content of a small file of the system, empty if it cannot be read.
 fn text(path: PathBuf) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The number that follows `name` on a line.
+/// Number that follows `name` on a line.
 fn line_of(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
     rest.trim().parse().ok()
 }
 
-/// The bytes that a line of `/proc` names in KiB.
+/// Bytes of a line of `/proc` in KiB.
 pub(super) fn in_kib(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     Some(rest.trim().split(' ').next()?.parse::<u64>().ok()? * 1024)
@@ -136,7 +139,7 @@ pub(super) fn in_kib(text: &str, name: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A directory with files of these contents.
+    /// Creates a directory with files of these contents.
     fn tree(name: &str, files: &[(&str, &str)]) -> PathBuf {
         let root = std::env::temp_dir().join(format!("anden-available-{name}-{}", std::process::id()));
         for (path, contents) in files {
@@ -205,7 +208,7 @@ mod tests {
             ("groups/memory/job/memory.stat", "inactive_file 1\ntotal_inactive_file 2500\ntotal_active_file 0\n"),
         ];
         assert_eq!(look_in(&tree("first", &files)), 1500);
-        // What is mounted is the group itself.
+        // The mounted directory is the group itself.
         let mut files = files;
         files[1].1 = "4:memory:/docker/0123\n";
         files[2].1 = "10000";

@@ -1,30 +1,32 @@
-//! Work that the caller begins alone, and that others help with as they come.
+//! Work that the caller begins alone, and that workers join as they wake.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::Pool;
 
-/// Of the state of an [`Offer`]: nobody may come any more.
+/// Flag in the state of an [`Offer`]: no helper may enter.
 const CLOSED: usize = 1 << (usize::BITS - 1);
-/// Who waits for those who are at work looks so often before it yields.
+/// Number of spins before a caller that waits for helpers yields the processor.
 const LOOKS: usize = 64;
 
 thread_local! {
     static IS_AT_WORK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A time in which this thread does such work: it helps nobody else, also while it waits for others in the midst of it
-/// ([`Pool::share`]), for its index is taken.
+/// Marks this thread as busy with an offer. It must not help another one, even while it waits ([`Pool::share`]),
+/// because its worker index is in use.
 struct AtWork;
 
 impl AtWork {
-    /// `None`: it is at work already.
+    /// `None` if this thread is busy already.
     fn begin() -> Option<Self> {
-        // Made only where it is wanted: dropped, it would end the time of who is at work.
+        // Constructed lazily: dropping a second value would clear the mark of the first.
         (!IS_AT_WORK.replace(true)).then(|| Self)
     }
 }
@@ -35,26 +37,26 @@ impl Drop for AtWork {
     }
 }
 
-type Work<'a> = dyn Fn(usize) + Sync + 'a;
+type HelperWork<'a> = dyn Fn(usize) + Sync + 'a;
 
-/// Work that is open to helpers, until its caller has done what they left.
+/// Work that helpers may join until the caller has finished the rest.
 struct Offer {
-    /// How many are at work, and [`CLOSED`].
+    /// Number of helpers at work, and [`CLOSED`].
     state: AtomicUsize,
-    /// There for as long as the offer is open, or anybody is at work.
-    work: *const Work<'static>,
-    /// What a helper panicked with.
+    /// Valid while the offer is open or a helper is at work.
+    work: *const HelperWork<'static>,
+    /// Panic of a helper.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-// SAFETY: `work` is the only field that is not `Send` and `Sync` by itself. It points to what is `Sync`, and is followed
-// only by who has entered.
+// SAFETY: `work` is the only field that is not `Send` and `Sync` by itself. It points to a `Sync` closure, and only
+// helpers that have entered follow it.
 unsafe impl Send for Offer {}
 // SAFETY: as above.
 unsafe impl Sync for Offer {}
 
 impl Offer {
-    /// Does the work as `worker`, if it is still open.
+    /// Does the work as `worker`, if the offer is still open.
     fn help(&self, worker: usize) {
         let Some(_at_work) = AtWork::begin() else { return };
         let entered = self
@@ -63,20 +65,24 @@ impl Offer {
         if entered.is_err() {
             return;
         }
-        // SAFETY: the state counts this helper, so `Closing` keeps `for_each_item_helped`, where the work lies, from ending.
+        // SAFETY: the state counts this helper, so `Closing` keeps `for_each_item_helped`, whose frame holds the
+        // work, from returning.
         let work = unsafe { &*self.work };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(worker))) {
-            *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+            // The caller raises the panic, as if it had run this part itself.
+            *self.panic.lock() = Some(panic);
         }
+        // Release: pairs with the load in `Closing`, so that the caller sees all that the helper wrote.
         self.state.fetch_sub(1, Ordering::Release);
     }
 }
 
-/// Dropped, also by a panic, it closes an offer and waits until nobody is at work.
+/// Closes an offer when dropped, also by a panic, and waits until no helper is at work.
 struct Closing<'a>(&'a Offer);
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
+        // Relaxed: the flag only keeps helpers out. The load below orders their work before the return.
         self.0.state.fetch_or(CLOSED, Ordering::Relaxed);
         let mut num_looks = 0;
         while self.0.state.load(Ordering::Acquire) != CLOSED {
@@ -87,26 +93,28 @@ impl Drop for Closing<'_> {
 }
 
 impl Pool {
-    /// Hands each item to the calling thread or to a worker, in the order of the items. The caller begins at once; workers
-    /// come as they wake, and nobody waits for one that has not begun. The index of a caller who is no worker is the
-    /// number of threads.
+    /// Passes each item to the calling thread or to a worker, in the order of the items. The caller begins at once,
+    /// workers join as they wake, and the caller waits only for workers that have begun. A caller that is not a
+    /// worker has the number of threads as its index.
     pub fn for_each_item_helped<T: Send>(&self, items: Vec<T>, body: impl Fn(usize, T) + Sync) {
         let num_items = items.len();
         let items = Mutex::new(items.into_iter());
         let work = |worker: usize| loop {
-            let item = items.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let item = items.lock().next();
             let Some(item) = item else { break };
             body(worker, item);
         };
         let Some(workers) = self.workers() else { return work(self.num_threads) };
         let own = workers.current_thread_index().unwrap_or(self.num_threads);
+        // The caller takes one item itself.
         let num_helpers = self.num_threads.min(num_items).saturating_sub(1);
         if num_helpers == 0 {
             return work(own);
         }
-        let erased: *const Work<'_> = &work;
-        // SAFETY: only the lifetime changes. `Closing` keeps this call from ending while anybody follows the pointer.
-        let erased = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(erased) };
+        let erased: *const HelperWork<'_> = &work;
+        // SAFETY: only the lifetime changes. `Closing` keeps this call from returning while a helper follows the
+        // pointer.
+        let erased = unsafe { std::mem::transmute::<*const HelperWork<'_>, *const HelperWork<'static>>(erased) };
         let offer = Arc::new(Offer { state: AtomicUsize::new(0), work: erased, panic: Mutex::default() });
         let _at_work = AtWork::begin();
         let closing = Closing(&offer);
@@ -116,7 +124,7 @@ impl Pool {
         }
         work(own);
         drop(closing);
-        let panic = offer.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let panic = offer.panic.lock().take();
         if let Some(panic) = panic {
             resume_unwind(panic);
         }
@@ -127,6 +135,8 @@ impl Pool {
 mod tests {
     use std::collections::HashSet;
     use std::sync::atomic::AtomicBool;
+
+    use anden_testkit::wait_until;
 
     use super::*;
 
@@ -139,9 +149,9 @@ mod tests {
                     let done = Mutex::new(Vec::new());
                     pool.for_each_item_helped((0..num_items).collect(), |worker, item: usize| {
                         assert!(worker <= threads);
-                        done.lock().unwrap().push(item);
+                        done.lock().push(item);
                     });
-                    let mut done = done.into_inner().unwrap();
+                    let mut done = done.into_inner();
                     done.sort_unstable();
                     assert!(done.into_iter().eq(0..num_items));
                 }
@@ -153,22 +163,29 @@ mod tests {
     fn no_index_is_used_twice_at_a_time() {
         let pool = Pool::new(3).unwrap();
         let busy: Vec<AtomicBool> = (0..4).map(|_| AtomicBool::new(false)).collect();
-        let found = Mutex::new(HashSet::new());
-        let work = |worker: usize, _: usize| {
-            assert!(!busy[worker].swap(true, Ordering::SeqCst));
-            found.lock().unwrap().insert(worker);
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            busy[worker].store(false, Ordering::SeqCst);
-        };
-        pool.for_each_item_helped((0..60).collect(), work);
-        assert!(found.lock().unwrap().contains(&3), "the caller works too");
-        pool.enter(|| pool.for_each_item_helped((0..60).collect(), work));
-        assert!(found.into_inner().unwrap().len() > 1, "nobody helped");
+        for is_worker in [false, true] {
+            let found = Mutex::new(HashSet::new());
+            let work = |worker: usize, _: usize| {
+                assert!(!busy[worker].swap(true, Ordering::SeqCst));
+                found.lock().insert(worker);
+                wait_until("a worker helps", || found.lock().len() > 1);
+                // Gives the others time for items of their own.
+                (0..20).for_each(|_| std::thread::yield_now());
+                busy[worker].store(false, Ordering::SeqCst);
+            };
+            let run = || pool.for_each_item_helped((0..60).collect(), work);
+            if is_worker {
+                pool.enter(run)
+            } else {
+                run()
+            }
+            assert!(is_worker || found.lock().contains(&3), "the caller works too");
+        }
     }
 
     #[test]
-    fn who_waits_in_the_midst_of_an_item_begins_no_other() {
-        // Workers that do not come leave their part to whoever waits.
+    fn thread_waiting_within_item_starts_no_other() {
+        // A worker that does not come leaves its part to the thread that waits.
         for (num_away, is_worker) in [(2, false), (0, false), (2, true), (0, true)] {
             let pool = Pool::new(4).unwrap();
             let are_back = Arc::new(AtomicBool::new(false));
@@ -183,6 +200,7 @@ mod tests {
             let scratch: Vec<Mutex<()>> = (0..5).map(|_| Mutex::default()).collect();
             let sum = AtomicUsize::new(0);
             let part_of = |_: usize, part: usize| {
+                // The subject: a part that takes a while, so that the thread that shares it waits.
                 std::thread::sleep(std::time::Duration::from_micros(20));
                 part
             };
@@ -203,11 +221,11 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_who_has_not_begun() {
+    fn busy_workers_are_not_waited_for() {
         let pool = Pool::new(2).unwrap();
         let (is_free, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            // Both workers are busy until the others are through.
+            // Both workers stay busy until the other thread is done.
             scope.spawn(|| {
                 pool.on_each_worker(|_| {
                     is_free.store(true, Ordering::SeqCst);
@@ -228,9 +246,12 @@ mod tests {
     fn panics_reach_the_caller() {
         let pool = Pool::new(2).unwrap();
         for panicking in [0, 2] {
+            let have_begun = [AtomicBool::new(false), AtomicBool::new(false)];
             let helped = catch_unwind(AssertUnwindSafe(|| {
                 pool.for_each_item_helped((0..40).collect(), |worker, _: usize| {
-                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    have_begun[usize::from(worker == 2)].store(true, Ordering::SeqCst);
+                    let all_have = || have_begun.iter().all(|has_begun| has_begun.load(Ordering::SeqCst));
+                    wait_until("the caller and a worker begin", all_have);
                     // The caller, or a worker.
                     assert!((worker == 2) != (panicking == 2), "on purpose");
                 });

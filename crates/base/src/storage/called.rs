@@ -11,13 +11,13 @@ use crate::mapped::FileBytes;
 use crate::size::{size_at_least, size_at_most};
 use crate::{Error, Result};
 
-/// The most bytes that one call reads.
+/// Maximum number of bytes that one call reads.
 const CALL_BYTES: usize = 1 << 20;
 
-/// The file system of the machine, with files read to memory by `pread` in place of maps.
+/// The file system of the machine. Reads files to memory with `pread` instead of mapping them.
 ///
-/// A disk that fails, or a file that somebody cuts, then gives an error that names the file and the offset, where a map
-/// would end the process. The price is memory for all of a file: one that does not fit in what is free is refused.
+/// A failing disk or a truncated file then causes an error with path and offset, where a map would end the process.
+/// In return, each file takes memory for all its bytes. A file larger than the free memory is refused.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CalledStorage;
 
@@ -35,9 +35,9 @@ impl Storage for CalledStorage {
     }
 }
 
-/// The bytes of an open file, read by calls.
+/// Reads the bytes of an open file by calls.
 pub(super) fn read_called(file: &File, path: &Path) -> Result<FileBytes> {
-    // Files that were read a moment ago count.
+    // Not a cached answer: files read within the last tenth of a second must count.
     read_open(file, path, crate::memory::available_now())
 }
 
@@ -51,11 +51,12 @@ fn read_open(file: &File, path: &Path, available: u64) -> Result<FileBytes> {
     read_len(file, path, len)
 }
 
-/// Reads `len` bytes, the length that the file had before.
+/// Reads `len` bytes, the earlier length of the file.
 fn read_len(file: &File, path: &Path, len: u64) -> Result<FileBytes> {
     let num_bytes = usize::try_from(len).map_err(|e| Error::io("read", path, std::io::Error::other(e)))?;
     let mut words = crate::memory::zeroed_huge::<u64>(num_bytes.div_ceil(size_of::<u64>()));
     let bytes = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..num_bytes];
+    // In parts, so that an error names the place in the file.
     for (call, part) in bytes.chunks_mut(CALL_BYTES).enumerate() {
         let offset = (call * CALL_BYTES) as u64;
         file.read_exact_at(part, offset).map_err(|error| {
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_fails_is_named_with_its_place() {
+    fn read_errors_name_file_and_offset() {
         let path = std::env::temp_dir().join(format!("anden-called-{}", std::process::id()));
         let content: Vec<u8> = (0..2 * CALL_BYTES + 5).map(|i| (i % 251) as u8).collect();
         std::fs::write(&path, &content).unwrap();
@@ -85,7 +86,7 @@ mod tests {
         );
         std::fs::remove_file(&path).unwrap();
         assert!(CalledStorage.read(&path).unwrap_err().to_string().contains("anden-called-"));
-        // A directory can be opened, and fails when it is read.
+        // A directory can be opened, but reading it fails.
         let folder = std::env::temp_dir();
         let error = read_open(&File::open(&folder).unwrap(), &folder, u64::MAX).unwrap_err().to_string();
         assert!(error.contains("from byte 0 on"), "{error}");
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_while_it_is_read_is_named_with_the_place() {
+    fn file_truncated_during_read_is_named_with_offset() {
         let path = std::env::temp_dir().join(format!("anden-cut-{}", std::process::id()));
         let len = 4 * CALL_BYTES as u64;
         for (num_bytes, offset) in [(0, 0), (CALL_BYTES, 1), (2 * CALL_BYTES + 5, 2), (4 * CALL_BYTES - 1, 3)] {

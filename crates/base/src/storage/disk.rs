@@ -19,7 +19,7 @@ use crate::mapped::FileBytes;
 use crate::process::Birthplace;
 use crate::{Error, Result};
 
-/// A lock file with more bytes than the number of a process takes is a file of the user.
+/// A longer lock file is not one of ours: a process number takes fewer bytes.
 const MAX_LOCK_BYTES: u64 = 32;
 
 /// The file system of the machine.
@@ -37,7 +37,7 @@ impl Storage for DiskStorage {
 
     fn exists(&self, path: &Path) -> Result<bool> {
         match path.try_exists() {
-            // Nothing is below a file.
+            // A path below a file does not exist.
             Err(e) if e.kind() == io::ErrorKind::NotADirectory => Ok(false),
             exists => exists.map_err(|e| Error::io("look for", path, e)),
         }
@@ -51,14 +51,14 @@ pub(super) enum ReadMode {
     Called,
 }
 
-/// A directory of the machine, held open. Every call is relative to it, so that what another process puts at its path
-/// later is out of reach.
+/// A directory of the machine, held open. All calls are relative to it, so they never reach a directory that another
+/// process puts at its path later.
 #[derive(Clone, Debug)]
 pub(super) struct DiskDirectory {
     dir: Arc<File>,
-    /// What errors call it, and how the paths of its files begin.
+    /// Path in errors, and prefix of the paths of its files.
     path: PathBuf,
-    /// The path whatever becomes the current directory.
+    /// Path that is independent of the current directory.
     absolute: PathBuf,
     read_mode: ReadMode,
 }
@@ -73,7 +73,7 @@ impl DiskDirectory {
         Ok(Self { dir, path: path.to_owned(), absolute, read_mode })
     }
 
-    /// The name in this directory that `path` stands for.
+    /// Name of `path` in this directory.
     fn name<'a>(&self, operation: &'static str, path: &'a Path) -> Result<&'a OsStr> {
         let mut parts = path.strip_prefix(&self.path).unwrap_or(Path::new("")).components();
         match (parts.next(), parts.next()) {
@@ -85,7 +85,7 @@ impl DiskDirectory {
         }
     }
 
-    /// Refuses a path that is not this directory's.
+    /// Refuses a path other than this directory's.
     fn require_this(&self, operation: &'static str, path: &Path) -> Result<()> {
         if path == self.path {
             return Ok(());
@@ -94,14 +94,14 @@ impl DiskDirectory {
         Err(Error::io(operation, path, io::Error::new(io::ErrorKind::InvalidInput, what)))
     }
 
-    /// Opens a regular file. A link is not followed, and a FIFO without a peer does not block.
+    /// Opens a regular file. Follows no link, and does not block on a FIFO without a peer.
     fn open_regular(&self, operation: &'static str, path: &Path, flags: OFlags) -> Result<File> {
         let name = self.name(operation, path)?;
         let flags = flags | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.dir, name, flags, Mode::from_raw_mode(0o666)) {
             Ok(file) => File::from(file),
             Err(error) => {
-                // What is in the way says more than the system's reason.
+                // The kind of the found file says more than the system's reason.
                 self.require_regular(operation, path, name)?;
                 return Err(Error::io(operation, path, error.into()));
             }
@@ -111,7 +111,7 @@ impl DiskDirectory {
         Ok(file)
     }
 
-    /// What has the name, without following a link; `None` where nothing has.
+    /// Status of the name, without following a link, or `None` if the name does not exist.
     fn stat(&self, operation: &'static str, path: &Path, name: &OsStr) -> Result<Option<Stat>> {
         match rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
@@ -120,7 +120,7 @@ impl DiskDirectory {
         }
     }
 
-    /// Refuses a name that leads to anything but a regular file or nothing.
+    /// Refuses a name that belongs to another kind of file. A missing name passes.
     fn require_regular(&self, operation: &'static str, path: &Path, name: &OsStr) -> Result<()> {
         match self.stat(operation, path, name)? {
             Some(stat) => regular(operation, path, &stat),
@@ -128,16 +128,17 @@ impl DiskDirectory {
         }
     }
 
-    /// The process that says of itself that it has the lock.
+    /// Process number in the lock file.
     fn holder(&self, path: &Path) -> Option<u32> {
         let file = self.open_regular("read", path, OFlags::RDONLY).ok()?;
         let mut number = String::new();
+        // Bounded, because the file may be another program's, of any length.
         file.take(MAX_LOCK_BYTES).read_to_string(&mut number).ok()?;
         number.trim().parse().ok()
     }
 
-    /// Locks the directory itself. Some network file systems lock no directories: there the lock file alone tells
-    /// writers apart.
+    /// Locks the directory itself. Some network file systems cannot lock directories; then only the lock file
+    /// separates writers.
     fn lock_directory(&self, path: &Path) -> Result<()> {
         match self.dir.try_lock() {
             Err(TryLockError::WouldBlock) => Err(self.locked(path)),
@@ -164,17 +165,17 @@ impl Storage for DiskDirectory {
 
     fn create(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
         let file = self.open_regular("create", path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?;
-        Ok(Box::new(OpenFile::new(Arc::new(file), path)))
+        Ok(Box::new(DiskFile::new(Arc::new(file), path)))
     }
 
     fn open_write(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
         let file = self.open_regular("open for writing", path, OFlags::WRONLY)?;
-        Ok(Box::new(OpenFile::new(Arc::new(file), path)))
+        Ok(Box::new(DiskFile::new(Arc::new(file), path)))
     }
 
     fn open_read(&self, path: &Path) -> Result<Box<dyn HeldFile>> {
         let file = self.open_regular("open", path, OFlags::RDONLY)?;
-        Ok(Box::new(OpenFile::new(Arc::new(file), path)))
+        Ok(Box::new(DiskFile::new(Arc::new(file), path)))
     }
 
     fn read(&self, path: &Path) -> Result<FileBytes> {
@@ -188,6 +189,7 @@ impl Storage for DiskDirectory {
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         let (name, new_name) = (self.name("rename", from)?, self.name("rename", to)?);
         self.require_regular("rename", from, name)?;
+        // `renameat` would replace a link or a FIFO in silence.
         self.require_regular("replace", to, new_name)?;
         let renamed = rustix::fs::renameat(&self.dir, name, &self.dir, new_name);
         renamed.map_err(|e| Error::io("rename", from, e.into()))
@@ -201,6 +203,7 @@ impl Storage for DiskDirectory {
 
     fn remove_dir(&self, path: &Path) -> Result<()> {
         self.require_this("remove directory", path)?;
+        // By path, because no call removes an open directory. Another directory at the path must stay.
         let removed = match self.is_replaced()? {
             true => Err(io::Error::other("another directory took its place")),
             false => std::fs::remove_dir(&self.absolute),
@@ -223,6 +226,7 @@ impl Storage for DiskDirectory {
                     names.push(name);
                 }
             }
+            // Sorted, because the order in a directory differs between file systems.
             names.sort_unstable();
             Ok(names)
         };
@@ -244,16 +248,16 @@ impl Storage for DiskDirectory {
     #[cfg(target_os = "linux")]
     fn identity_at(&self, path: &Path) -> Result<Option<FileIdentity>> {
         let name = self.name("look at", path)?;
-        // The kernel stamps writes of a file more finely once its times were asked for (multigrain timestamps), and the
-        // sync of each commit then takes 40 % longer.
+        // Not `stat`: once the times of a file were asked for, the kernel stamps its writes more finely (multigrain
+        // timestamps). The sync of each commit then takes 40 % longer.
         match rustix::fs::statx(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::INO | StatxFlags::TYPE) {
             Ok(found) => {
                 regular_mode("look at", path, found.stx_mode.into())?;
                 let device = rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor);
-                Ok(Some(FileIdentity { device, inode: found.stx_ino }))
+                Ok(Some(FileIdentity::new(device, found.stx_ino)))
             }
             Err(rustix::io::Errno::NOENT) => Ok(None),
-            // An old kernel, or one that is told to allow no such call.
+            // An old kernel, or one that forbids this call.
             Err(_) => Ok(self.stamp(path)?.map(|stamp| stamp.identity())),
         }
     }
@@ -262,6 +266,7 @@ impl Storage for DiskDirectory {
         let is_other = || -> io::Result<bool> {
             match rustix::fs::stat(&self.absolute) {
                 Ok(there) => Ok(identity(&rustix::fs::fstat(&self.dir)?) != identity(&there)),
+                // A missing name: the directory was renamed or removed, and this handle still leads to it.
                 Err(rustix::io::Errno::NOENT) => Ok(false),
                 Err(error) => Err(error.into()),
             }
@@ -271,6 +276,7 @@ impl Storage for DiskDirectory {
 
     fn lock(&self, path: &Path) -> Result<StorageLock> {
         let failed = |e: io::Error| Error::io("lock", path, e);
+        // The directory first: its lock holds even if an operator removes the lock file.
         self.lock_directory(path)?;
         let mut file = self.open_regular("open for locking", path, OFlags::RDWR | OFlags::CREATE)?;
         match file.try_lock() {
@@ -280,6 +286,7 @@ impl Storage for DiskDirectory {
         }
         let stat = rustix::fs::fstat(&file).map_err(|e| failed(e.into()))?;
         let identity = identity(&stat);
+        // The file may have been replaced between opening and locking; the lock is then on a file without a name.
         if self.stamp(path)?.map(|stamp| stamp.identity) != Some(identity) {
             return Err(failed(io::Error::other("another process replaced the file meanwhile; try again")));
         }
@@ -287,14 +294,14 @@ impl Storage for DiskDirectory {
             let what = "it holds more than the number of a process; move it away";
             return Err(failed(io::Error::new(io::ErrorKind::InvalidData, what)));
         }
-        // For processes that are refused: the lock itself is the kernel's, not this number.
+        // For the messages of refused processes. The kernel holds the lock, not this number.
         let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
-        let held = Held { dir: Arc::clone(&self.dir), file, birthplace: Birthplace::here() };
-        Ok(StorageLock { identity, _held: Box::new(held) })
+        let held = DiskLock { dir: Arc::clone(&self.dir), file, birthplace: Birthplace::here() };
+        Ok(StorageLock::new(identity, Box::new(held)))
     }
 }
 
-/// Refuses what is no regular file.
+/// Refuses all but regular files.
 fn regular(operation: &'static str, path: &Path, stat: &Stat) -> Result<()> {
     regular_mode(operation, path, stat.st_mode)
 }
@@ -315,7 +322,7 @@ fn regular_mode(operation: &'static str, path: &Path, mode: RawMode) -> Result<(
 // The types of the fields differ between systems.
 #[allow(clippy::unnecessary_cast)]
 fn identity(stat: &Stat) -> FileIdentity {
-    FileIdentity { device: stat.st_dev as u64, inode: stat.st_ino as u64 }
+    FileIdentity::new(stat.st_dev as u64, stat.st_ino as u64)
 }
 
 #[allow(clippy::unnecessary_cast)]
@@ -323,35 +330,35 @@ fn stamp(stat: &Stat) -> FileStamp {
     let times = [stat.st_mtime as u64, stat.st_mtime_nsec as u64, stat.st_ctime as u64, stat.st_ctime_nsec as u64];
     let [modified, modified_ns, changed, changed_ns] = times;
     let mark = [stat.st_size as u64, modified, modified_ns, changed, changed_ns];
-    FileStamp { identity: identity(stat), mark }
+    FileStamp::new(identity(stat), mark)
 }
 
-/// A lock that this process holds. A forked child has the files open too, so closing them would not free the lock.
-struct Held {
+/// A lock of this process. A forked child shares the open files, so closing them here would not release the lock.
+struct DiskLock {
     dir: Arc<File>,
     file: File,
     birthplace: Birthplace,
 }
 
-impl Drop for Held {
+impl Drop for DiskLock {
     fn drop(&mut self) {
         if !self.birthplace.is_elsewhere() {
-            // Closing the files frees it too, where no child has them.
+            // Closing the files releases the lock only if no child shares them.
             let _ = self.file.unlock();
             let _ = self.dir.unlock();
         }
     }
 }
 
-/// A file of the system, open.
+/// An open file of the system.
 #[derive(Debug)]
-pub(super) struct OpenFile {
+pub(super) struct DiskFile {
     file: Arc<File>,
     path: PathBuf,
 }
 
-impl OpenFile {
-    /// `path` is what errors call it.
+impl DiskFile {
+    /// `path` is the name in errors.
     pub fn new(file: Arc<File>, path: &Path) -> Self {
         Self { file, path: path.to_owned() }
     }
@@ -362,7 +369,7 @@ impl OpenFile {
     }
 }
 
-impl HeldFile for OpenFile {
+impl HeldFile for DiskFile {
     fn len(&self) -> Result<u64> {
         self.file.metadata().map(|m| m.len()).map_err(|e| Error::io("look at", &self.path, e))
     }
@@ -379,7 +386,7 @@ impl HeldFile for OpenFile {
             while bytes.len() < len {
                 let offset = bytes.len() as u64;
                 match rustix::io::pread(&self.file, rustix::buffer::spare_capacity(&mut bytes), offset) {
-                    // The file was cut since its length was asked for.
+                    // The file was truncated after its length was read.
                     Ok(0) => break,
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
                     Err(error) => {
@@ -395,7 +402,7 @@ impl HeldFile for OpenFile {
     }
 }
 
-impl StorageFile for OpenFile {
+impl StorageFile for DiskFile {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         self.file.write_all_at(bytes, offset).map_err(|e| Error::io("write", &self.path, e))
     }
@@ -452,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_held_lock_is_refused_and_ends_with_its_holder() {
+    fn held_lock_is_refused_until_released() {
         let dir = std::env::temp_dir().join(format!("anden-disk-{}", std::process::id()));
         let disk = DiskStorage;
         disk.create_dir(&dir).unwrap();
@@ -526,7 +533,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert!(matches!(DiskStorage.lock(&path), Err(Error::Locked { .. })) && !path.exists());
         drop(held);
-        // A file of the user that has this name is not cut.
+        // A file of the user with this name is not truncated.
         std::fs::write(&path, [b'1'; 100]).unwrap();
         let error = DiskStorage.lock(&path).unwrap_err().to_string();
         assert!(error.contains("more than the number of a process"), "{error}");

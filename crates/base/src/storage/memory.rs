@@ -1,72 +1,69 @@
-//! Files that are nowhere but in memory.
+//! Files in memory only.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use super::disk::OpenFile;
+use parking_lot::Mutex;
+
+use super::disk::DiskFile;
 use super::{FileStamp, HeldFile, Storage, StorageFile, StorageLock};
 use crate::mapped::{FileBytes, memory_file};
 use crate::{Error, Result};
 
-/// A file system in memory; clones share it, nobody else sees it, and it ends with the last of them.
+/// A private file system in memory. Clones share it, and it ends with the last clone.
 ///
-/// Maps share the memory of their file, without a copy and on huge pages where the system grants them. What a
-/// removed file took is free again once the last map of it goes. There is nothing to make durable: a sync does
-/// nothing.
+/// Maps share the memory of their file, without a copy, and on huge pages if the system grants them. The memory of a
+/// removed file is freed with its last map. Files are never durable, and a sync has no effect.
 ///
-/// Each file takes a descriptor. Systems other than Linux have no such files: creating one is an error.
+/// Each file takes a descriptor. Systems other than Linux lack such files, so creating one fails there.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStorage {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<MemoryStorageState>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    names: BTreeMap<PathBuf, Entry>,
+struct MemoryStorageState {
+    names: BTreeMap<PathBuf, MemoryEntry>,
     locks: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
-enum Entry {
+enum MemoryEntry {
     Dir,
     File(Arc<File>),
 }
 
 impl MemoryStorage {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The file of this name.
+    /// File with this name.
     fn file(&self, path: &Path) -> io::Result<Arc<File>> {
-        self.state().file(path).map(Arc::clone)
+        self.state.lock().file(path).map(Arc::clone)
     }
 }
 
-impl State {
+impl MemoryStorageState {
     fn file(&self, path: &Path) -> io::Result<&Arc<File>> {
         match self.names.get(path) {
-            Some(Entry::File(file)) => Ok(file),
-            Some(Entry::Dir) => Err(ErrorKind::IsADirectory.into()),
+            Some(MemoryEntry::File(file)) => Ok(file),
+            Some(MemoryEntry::Dir) => Err(ErrorKind::IsADirectory.into()),
             None => Err(ErrorKind::NotFound.into()),
         }
     }
 
-    /// A directory, or the top, which has no name.
+    /// Requires a directory, or the root, which has the empty name.
     fn require_dir(&self, path: &Path) -> io::Result<()> {
         match self.names.get(path) {
-            Some(Entry::Dir) => Ok(()),
-            Some(Entry::File(_)) => Err(ErrorKind::NotADirectory.into()),
+            Some(MemoryEntry::Dir) => Ok(()),
+            Some(MemoryEntry::File(_)) => Err(ErrorKind::NotADirectory.into()),
             None if path.as_os_str().is_empty() => Ok(()),
             None => Err(ErrorKind::NotFound.into()),
         }
     }
 
-    /// Adds a name that nothing has, to a directory that is there.
-    fn add(&mut self, path: &Path, entry: Entry) -> io::Result<()> {
+    /// Adds an unused name to an existing directory.
+    fn add(&mut self, path: &Path, entry: MemoryEntry) -> io::Result<()> {
         self.require_dir(path.parent().unwrap_or(Path::new("")))?;
         if self.names.contains_key(path) {
             return Err(ErrorKind::AlreadyExists.into());
@@ -82,33 +79,33 @@ impl State {
 
 impl Storage for MemoryStorage {
     fn create_dir(&self, path: &Path) -> Result<()> {
-        self.state().add(path, Entry::Dir).map_err(|e| Error::io("create directory", path, e))
+        self.state.lock().add(path, MemoryEntry::Dir).map_err(|e| Error::io("create directory", path, e))
     }
 
-    /// Nothing outside this program reaches the files: a directory needs no handle.
+    /// Only this program reaches the files, so a directory needs no handle.
     fn open_dir(&self, path: &Path) -> Result<Arc<dyn Storage>> {
-        self.state().require_dir(path).map_err(|e| Error::io("open directory", path, e))?;
+        self.state.lock().require_dir(path).map_err(|e| Error::io("open directory", path, e))?;
         Ok(Arc::new(self.clone()))
     }
 
     fn create(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
         let create = || -> io::Result<Arc<File>> {
             let file = Arc::new(memory_file()?);
-            self.state().add(path, Entry::File(Arc::clone(&file)))?;
+            self.state.lock().add(path, MemoryEntry::File(Arc::clone(&file)))?;
             Ok(file)
         };
         let file = create().map_err(|e| Error::io("create", path, e))?;
-        Ok(Box::new(OpenFile::new(file, path)))
+        Ok(Box::new(DiskFile::new(file, path)))
     }
 
     fn open_write(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
         let file = self.file(path).map_err(|e| Error::io("open for writing", path, e))?;
-        Ok(Box::new(OpenFile::new(file, path)))
+        Ok(Box::new(DiskFile::new(file, path)))
     }
 
     fn open_read(&self, path: &Path) -> Result<Box<dyn HeldFile>> {
         let file = self.file(path).map_err(|e| Error::io("open", path, e))?;
-        Ok(Box::new(OpenFile::new(file, path)))
+        Ok(Box::new(DiskFile::new(file, path)))
     }
 
     fn read(&self, path: &Path) -> Result<FileBytes> {
@@ -117,34 +114,35 @@ impl Storage for MemoryStorage {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        let mut state = self.state();
-        let rename = |state: &mut State| -> io::Result<()> {
+        let mut state = self.state.lock();
+        let rename = |state: &mut MemoryStorageState| -> io::Result<()> {
             let file = Arc::clone(state.file(from)?);
             state.require_dir(to.parent().unwrap_or(Path::new("")))?;
-            if matches!(state.names.get(to), Some(Entry::Dir)) {
+            if matches!(state.names.get(to), Some(MemoryEntry::Dir)) {
                 return Err(ErrorKind::IsADirectory.into());
             }
             state.names.remove(from);
-            state.names.insert(to.to_owned(), Entry::File(file));
+            state.names.insert(to.to_owned(), MemoryEntry::File(file));
             Ok(())
         };
         rename(&mut state).map_err(|e| Error::io("rename", from, e))
     }
 
     fn remove_file(&self, path: &Path) -> Result<()> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.file(path).map_err(|e| Error::io("remove", path, e))?;
+        // Taken out here, and dropped below without the lock.
         let removed = state.names.remove(path);
         drop(state);
-        // Giving back much memory takes a while: others need not wait for it.
+        // Outside the lock: giving back much memory takes a while.
         drop(removed);
         Ok(())
     }
 
     fn remove_dir(&self, path: &Path) -> Result<()> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let is_empty = match state.names.get(path) {
-            Some(Entry::Dir) if state.children(path).next().is_some() => Err(ErrorKind::DirectoryNotEmpty.into()),
+            Some(MemoryEntry::Dir) if state.children(path).next().is_some() => Err(ErrorKind::DirectoryNotEmpty.into()),
             _ => state.require_dir(path),
         };
         is_empty.map_err(|e| Error::io("remove directory", path, e))?;
@@ -153,52 +151,52 @@ impl Storage for MemoryStorage {
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
-        self.state().require_dir(path).map_err(|e| Error::io("sync directory", path, e))
+        self.state.lock().require_dir(path).map_err(|e| Error::io("sync directory", path, e))
     }
 
     fn list(&self, path: &Path) -> Result<Vec<String>> {
-        let state = self.state();
+        let state = self.state.lock();
         state.require_dir(path).map_err(|e| Error::io("list", path, e))?;
         let names = state.children(path).filter_map(Path::file_name);
         Ok(names.map(|name| name.to_string_lossy().into_owned()).collect())
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {
-        Ok(self.state().names.contains_key(path))
+        Ok(self.state.lock().names.contains_key(path))
     }
 
     fn stamp(&self, path: &Path) -> Result<Option<FileStamp>> {
         match self.file(path) {
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-            file => OpenFile::new(file.map_err(|e| Error::io("look at", path, e))?, path).stamp().map(Some),
+            file => DiskFile::new(file.map_err(|e| Error::io("look at", path, e))?, path).stamp().map(Some),
         }
     }
 
     fn lock(&self, path: &Path) -> Result<StorageLock> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.locks.iter().any(|held| held == path) {
             return Err(Error::Locked { path: path.to_owned(), holder: None });
         }
         if !state.names.contains_key(path) {
-            let file = memory_file().and_then(|file| state.add(path, Entry::File(Arc::new(file))));
+            let file = memory_file().and_then(|file| state.add(path, MemoryEntry::File(Arc::new(file))));
             file.map_err(|e| Error::io("lock", path, e))?;
         }
         let file = Arc::clone(state.file(path).map_err(|e| Error::io("lock", path, e))?);
-        let identity = OpenFile::new(file, path).identity()?;
+        let identity = DiskFile::new(file, path).identity()?;
         state.locks.push(path.to_owned());
-        Ok(StorageLock { identity, _held: Box::new(Held { storage: self.clone(), path: path.to_owned() }) })
+        Ok(StorageLock::new(identity, Box::new(MemoryLock { storage: self.clone(), path: path.to_owned() })))
     }
 }
 
-/// A lock; dropped, it is free.
-struct Held {
+/// A lock, released when dropped.
+struct MemoryLock {
     storage: MemoryStorage,
     path: PathBuf,
 }
 
-impl Drop for Held {
+impl Drop for MemoryLock {
     fn drop(&mut self) {
-        self.storage.state().locks.retain(|held| held != &self.path);
+        self.storage.state.lock().locks.retain(|held| held != &self.path);
     }
 }
 
@@ -244,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_held_lock_is_refused_and_ends_with_its_holder() {
+    fn held_lock_is_refused_until_released() {
         let memory = MemoryStorage::default();
         let held = memory.lock("LOCK".as_ref()).unwrap();
         assert!(matches!(memory.clone().lock("LOCK".as_ref()), Err(Error::Locked { .. })));
@@ -255,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_outlives_the_name_and_takes_no_second_copy() {
+    fn map_outlives_file_name_and_shares_memory() {
         let memory = MemoryStorage::default();
         let num_bytes = 5 << 20;
         let file = memory.create("f".as_ref()).unwrap();
@@ -265,7 +263,7 @@ mod tests {
         memory.open_write("f".as_ref()).unwrap().write_at(num_bytes as u64 - 1, &[8]).unwrap();
         memory.remove_file("f".as_ref()).unwrap();
         for map in &maps {
-            // The same memory: the second writer's byte shows.
+            // Both maps share memory: the later byte shows.
             assert_eq!((map.len(), map.as_slice()[0], map.as_slice()[num_bytes - 1]), (num_bytes, 7, 8));
             assert!(map.as_slice().as_ptr().addr().is_multiple_of(4096));
         }

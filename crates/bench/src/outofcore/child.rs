@@ -1,51 +1,51 @@
-//! A process of its own for each measurement: it joins the group first, so that all that it reads counts there.
+//! One child process for each measurement. It joins its control group first, so that everything it reads counts there.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_engine::Engine;
+use anden_testkit::memory_group::{self, MemoryGroup};
 use anyhow::{Context, Result, anyhow};
-use base::VertexId;
-use base::parallel::Pool;
-use engine::Database;
 use serde_json::{Value, json};
-use testkit::memory_group::{self, MemoryGroup};
 
 use super::loading::Loading;
 use super::side::Side;
 use super::work::{Phase, Work, phase};
 use super::{sequence, spin};
 
-/// Seconds that no phase takes.
+/// More seconds than any phase takes.
 pub(super) const NO_LIMIT: f64 = 3600.0;
 
-/// What a child does.
+/// The task of a child.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub(super) database: PathBuf,
     pub(super) work: Work,
     pub(super) side: Side,
-    /// The file of the sequence, where the work has one; a part of it for each phase.
+    /// The file with the query sequence, if the work has one. Each phase takes a part of it.
     pub(super) sequence: Option<PathBuf>,
     pub(super) threads: usize,
     pub(super) num_phases: usize,
-    /// What a phase may take; what is not done by then is left.
+    /// The time limit of a phase, after which it stops.
     pub(super) most_seconds: f64,
-    /// Whether a thread spins beside it.
+    /// Whether a thread spins beside the work.
     pub(super) is_spinning: bool,
 }
 
-/// What it found.
+/// The result of a child.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
-    /// The first begins with nothing in memory.
+    /// The phases. The first begins with an empty page cache.
     pub(super) phases: Vec<Phase>,
-    /// Bytes that were read ahead, and of those the ones that nobody read.
+    /// Bytes that were read ahead, and the part of them that no kernel or query read.
     pub(super) bytes_ahead: u64,
-    /// The most that the group had in memory at once, files included.
+    /// The peak memory of the group in bytes, page cache included.
     pub(super) peak: u64,
 }
 
-/// A child said that its work does not fit, or was killed because it did not.
+/// The child failed because its work does not fit, or was killed for it.
 #[derive(Debug)]
 pub(super) struct Ended {
     side: &'static str,
@@ -61,13 +61,13 @@ impl std::fmt::Display for Ended {
 impl std::error::Error for Ended {}
 
 impl Task {
-    /// Evicts the database and has a child do the work, in `group` where there is one.
+    /// Evicts the database and runs the task in a child, in `group` if given.
     ///
     /// # Errors
-    /// [`Ended`]: the work failed, or the child was killed: it did not fit.
+    /// [`Ended`] if the work failed or the child was killed, because it did not fit.
     pub(super) fn run(&self, group: Option<&MemoryGroup>) -> Result<Outcome> {
         for entry in std::fs::read_dir(&self.database)? {
-            base::storage::evict(&entry?.path())?;
+            anden_testkit::evict(&entry?.path())?;
         }
         if let Some(group) = group {
             group.reset_peak();
@@ -109,10 +109,10 @@ impl Task {
     }
 }
 
-/// Has a child do a task, and reads what it prints.
+/// Runs a task in a child and parses its output.
 ///
 /// # Errors
-/// [`Ended`]: the work failed, or the child was killed: it did not fit.
+/// [`Ended`] if the work failed or the child was killed, because it did not fit.
 pub(super) fn report_of(side: &'static str, task: &Value) -> Result<Value> {
     let program = std::env::current_exe()?;
     let arguments = ["outofcore-child", &task.to_string()];
@@ -141,7 +141,7 @@ impl Outcome {
     }
 }
 
-/// What a child is: does the task that `text` says, and prints what it found.
+/// The main function of a child: runs the task in `text` and prints the result.
 pub fn run(text: &str) -> Result<()> {
     let value: Value = serde_json::from_str(text).context("a task as the parent writes it expected")?;
     if let Some(members) = value["members"].as_str() {
@@ -153,7 +153,7 @@ pub fn run(text: &str) -> Result<()> {
     let task = Task::of(&value)?;
     let sequence = task.sequence.as_deref().map(sequence::read).transpose()?.unwrap_or_default();
     let pool = Pool::new(task.threads)?;
-    let view = Database::open_read_only(&task.database)?.view()?;
+    let view = Engine::open_read_only(&task.database)?.view()?;
     let (view, advisor) = task.side.attach(&view);
     let parts: Vec<&[VertexId]> = match sequence.len().div_ceil(task.num_phases.max(1)) {
         0 => vec![&[]; task.num_phases],

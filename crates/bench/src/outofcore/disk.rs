@@ -1,4 +1,4 @@
-//! What the disk can do: the bytes a second of a file that is read from one end to the other, past the system's cache.
+//! The speed of the disk: bytes a second of a sequential read of a file that bypasses the page cache.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -10,29 +10,29 @@ use anyhow::{Context, Result, bail};
 
 use crate::harness::seconds;
 
-/// Bytes of a read.
+/// The bytes of one read.
 const BLOCK_BYTES: usize = 1 << 20;
-/// Reads that the disk has at once.
+/// The number of concurrent reads.
 const DEPTH: usize = 8;
-/// Of memory and places in a file that are read past the cache.
+/// The alignment of memory and file offsets for direct reads.
 const ALIGNMENT: usize = 4096;
-/// `O_DIRECT` of Linux on x86-64 and most others.
+/// `O_DIRECT` of Linux on x86-64 and most other architectures.
 #[cfg(not(any(target_arch = "aarch64", target_arch = "arm", target_arch = "powerpc64")))]
 const DIRECT: i32 = 0o40000;
 #[cfg(any(target_arch = "aarch64", target_arch = "arm", target_arch = "powerpc64"))]
 const DIRECT: i32 = 0o200_000;
 
-/// Who says what the disk can do.
+/// The tool that measures the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Probe {
-    /// The program of that name.
+    /// The program `fio`.
     Fio,
-    /// Reads of our own.
+    /// Our own reads.
     Own,
 }
 
 impl Probe {
-    /// fio, where there is one.
+    /// Fio if it is installed, else our own reads.
     pub(super) fn new() -> Self {
         let found = Command::new("fio").arg("--version").output().is_ok_and(|output| output.status.success());
         if found { Self::Fio } else { Self::Own }
@@ -45,7 +45,7 @@ impl Probe {
         }
     }
 
-    /// Bytes a second of reading the whole file.
+    /// The bytes a second of a read of the whole file.
     pub(super) fn rate(self, path: &Path) -> Result<f64> {
         match self {
             Self::Fio => fio(path),
@@ -54,7 +54,7 @@ impl Probe {
     }
 }
 
-/// Threads that read a part each: every fio has the engine for that.
+/// Measures with fio threads that read a part each. Every fio has the engine for threads.
 fn fio(path: &Path) -> Result<f64> {
     let len = std::fs::metadata(path).with_context(|| format!("{}: cannot read", path.display()))?.len();
     let part = len / DEPTH as u64 / ALIGNMENT as u64 * ALIGNMENT as u64;
@@ -68,7 +68,7 @@ fn fio(path: &Path) -> Result<f64> {
     rate_in(&output.stdout).with_context(|| String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }
 
-/// The rate in a report of fio, which may begin with notes.
+/// The rate in a report of fio. Notes may precede the report.
 fn rate_in(report: &[u8]) -> Result<f64> {
     let start = report.iter().position(|&byte| byte == b'{').context("fio: no report")?;
     let report: serde_json::Value = serde_json::from_slice(&report[start..]).context("fio: cannot read its report")?;
@@ -78,18 +78,18 @@ fn rate_in(report: &[u8]) -> Result<f64> {
     }
 }
 
-/// The file, to be read past the system's cache. Some file systems have only reads through it; the file is not there.
+/// Opens a file for direct reads. If the file system refuses them, opens it for cached reads and evicts it.
 pub(super) fn open_direct(path: &Path) -> Result<File> {
     match OpenOptions::new().read(true).custom_flags(DIRECT).open(path) {
         Ok(file) => Ok(file),
         Err(_) => {
-            base::storage::evict(path)?;
+            anden_testkit::evict(path)?;
             File::open(path).with_context(|| format!("{}: cannot read", path.display()))
         }
     }
 }
 
-/// Memory that can be read into past the cache.
+/// Memory that is aligned for direct reads.
 pub(super) struct Aligned {
     memory: Vec<u8>,
     start: usize,
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fio_notes_before_its_report_is_no_report() {
+    fn fio_notes_before_report_are_skipped() {
         let report = r#"note: the queue depth will be capped
 {"fio version": "fio-3.42", "jobs": [{"read": {"bw_bytes": 1500000}}]}"#;
         assert_eq!(rate_in(report.as_bytes()).unwrap(), 1.5e6);

@@ -1,16 +1,16 @@
-//! Graphs of one to nine times the memory: whether time grows as the graph does.
+//! Graphs of one to nine times the memory: whether time grows linearly with the graph.
 //!
-//! These are LLAMA's figures 7 and 8 (R-MAT graphs of more vertices, and of more edges a vertex, most of which do not
-//! fit) and the columns of its tables I and III that are not other systems': PageRank, breadth-first search, triangles
-//! and loads: of serialized graphs, whose lists are sorted already.
+//! These lines repeat LLAMA's figures 7 and 8: R-MAT graphs with more vertices or more edges a vertex, most larger than
+//! memory. They also repeat our columns of its tables I and III: PageRank, breadth-first search, triangles and loads.
+//! The loads read serialized graphs, whose lists are sorted already.
 
 use std::path::PathBuf;
 
+use anden_base::progress::Silent;
+use anden_formats::{generated, write_file};
+use anden_graph::generate::{Generator, RmatParams};
+use anden_testkit::memory_group::MemoryGroup;
 use anyhow::Result;
-use base::progress::Silent;
-use graph::formats::write_file;
-use graph::generate::{Generator, RmatParams};
-use testkit::memory_group::MemoryGroup;
 
 use super::child::Task;
 use super::loading::Loading;
@@ -20,28 +20,28 @@ use super::{Ground, bytes_of, limited_to};
 use crate::harness::median;
 use crate::report::{Line, Report};
 
-/// What all graphs have as memory.
+/// The memory limit for all graphs.
 const LIMIT_BYTES: u64 = 64 << 20;
-/// A workload from so many times the memory on grows linearly.
+/// From this multiple of the memory on, a workload must grow linearly.
 const FROM_TIMES: f64 = 1.9;
 
 const WORKS: [Work; 5] = [Work::Degrees, Work::Wcc, Work::PageRank, Work::Bfs, Work::Triangles];
 
-/// Graphs that grow in one way.
+/// Graphs that grow in one dimension.
 struct Series {
     by: &'static str,
-    /// The binary logarithm of the vertices, and edges a vertex.
+    /// The binary logarithm of the number of vertices, and the edges a vertex.
     shapes: &'static [(u32, u64)],
 }
 
 const SERIES: [Series; 2] = [
-    // The state of the vertices takes the same at any size. The lists take 1, 2, 4, 6 and 9 times the memory, about.
+    // The state of the vertices has one size. The lists take about 1, 2, 4, 6 and 9 times the memory.
     Series { by: "edges", shapes: &[(19, 17), (19, 36), (19, 74), (19, 114), (19, 178)] },
-    // 1, 2, 4 and 9 times.
+    // The lists take about 1, 2, 4 and 9 times the memory.
     Series { by: "vertices", shapes: &[(18, 40), (19, 40), (20, 40), (21, 40)] },
 ];
 
-/// A graph that is larger than the last.
+/// A graph of a series.
 struct Grown {
     path: PathBuf,
     num_bytes: u64,
@@ -54,7 +54,7 @@ impl Grown {
     }
 }
 
-/// Loads and scans at each size, and the slopes between the sizes.
+/// Measures loads and scans at each size, and the slopes between the sizes.
 pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
     for series in SERIES {
         let group = limited_to(LIMIT_BYTES)?;
@@ -92,7 +92,7 @@ pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The line about the slopes of bytes and seconds, where there are several.
+/// Reports the slopes of seconds over bytes, if there are several.
 fn slopes(report: &mut Report, name: &str, measured: &[(u64, f64)]) {
     if let Some(farthest) = farthest_slope(measured) {
         let percent = 100.0 * farthest;
@@ -100,8 +100,8 @@ fn slopes(report: &mut Report, name: &str, measured: &[(u64, f64)]) {
     }
 }
 
-/// How far the seconds for each byte between one size and the next are, from twice the memory on, from their median.
-/// `None`: fewer than two slopes, which differ from nothing.
+/// The largest deviation of a slope (seconds a byte, from one size to the next) from the median slope. Counts only
+/// sizes from twice the memory on. `None` with fewer than two slopes.
 fn farthest_slope(measured: &[(u64, f64)]) -> Option<f64> {
     let is_large = |(num_bytes, _): &&(u64, f64)| *num_bytes as f64 >= FROM_TIMES * LIMIT_BYTES as f64;
     let large: Vec<_> = measured.iter().filter(is_large).collect();
@@ -115,10 +115,10 @@ fn grown(ground: &Ground<'_>, group: &MemoryGroup, (scale, degree): (u32, u64)) 
     let scratch = &ground.setting.scratch;
     let (input, path) = (scratch.join("grown.sg"), scratch.join(format!("grown-{scale}-{degree}.anden")));
     let generator = Generator::rmat(&RmatParams { scale, degree, ..RmatParams::default() })?;
-    write_file(&input, |output| generator.write_gapbs(&ground.setting.pool, &Silent, output))?;
+    write_file(&input, |output| generated::write_gapbs(&generator, &ground.setting.pool, &Silent, output))?;
     let loading = Loading { input: input.clone(), database: path.clone(), threads: ground.setting.pool.num_threads() };
     let mut load_seconds = Vec::new();
-    // They are short, and wait for the disk.
+    // Loads are short and depend on the disk, so they are repeated.
     for _ in 0..ground.setting.num_pairs {
         if path.exists() {
             std::fs::remove_dir_all(&path)?;

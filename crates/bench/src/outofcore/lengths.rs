@@ -1,11 +1,11 @@
-//! Sequences of queries as long as the paper's, and the cap of its recency queue.
+//! Query sequences as long as the paper's, and the cap of its recency queue.
 //!
-//! `queries` asks of all sides what plain maps answer in a second, which may be a hundred. Here each side has a time of
-//! its own for the whole sequence. One that is cut off counts with what it answered by then: sides are compared by the
-//! time a query.
+//! `queries` asks all sides the number of queries that plain maps answer in a second, which may be a hundred. Here each
+//! side has its own time limit for the whole sequence. A side that reaches the limit counts with its answers until
+//! then, because sides are compared by the time a query.
 
+use anden_engine::Engine;
 use anyhow::{Result, bail};
-use engine::Database;
 
 use super::child::{Outcome, Task};
 use super::sequence::{self, QUEUE_LEN, Recency};
@@ -15,30 +15,30 @@ use super::{Ground, SHARES};
 use crate::harness::{Pairs, median};
 use crate::report::{Line, Report};
 
-/// Seconds of a phase on plain maps, and on the other sides.
+/// The time limits of a phase, on plain maps and on the other sides.
 const OFF_SECONDS: f64 = 10.0;
 const SECONDS: f64 = 60.0;
 
-/// All are compared with the first.
+/// The sides. The first is compared with all others.
 const SIDES: [Side; 3] = [Side::On, Side::Off, Side::Oracle];
 
-/// How likely the next vertex was met lately.
+/// The probabilities that the next vertex is a recent one.
 const ALPHAS: [f64; 3] = [0.1, 0.5, 1.0];
-/// Queries of a phase.
+/// The numbers of queries in a phase.
 const EDGES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
 const FOF: [usize; 3] = [1_000, 10_000, 50_000];
-/// How many vertices count as met lately, and for how many queries.
+/// The caps of the recency queue, and the numbers of queries for them.
 const CAPS: [usize; 3] = [64, 1_024, 16_384];
 const CAPPED: [usize; 1] = [10_000];
 
-/// Queries of one kind.
+/// One kind of queries.
 struct Kind {
     name: String,
     work: Work,
     recency: Recency,
 }
 
-/// Every length of every kind, in the larger part of memory.
+/// Measures every length of every kind, with the larger share of memory.
 pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
     let recency = Recency { alpha: 0.5, cap: QUEUE_LEN, seed: 1 };
     for alpha in ALPHAS {
@@ -54,11 +54,11 @@ pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
 }
 
 impl Kind {
-    /// Each of `lengths`, which rise, up to the first that no side comes to the end of.
+    /// Measures `lengths` in ascending order, up to the first that no side finishes.
     fn lines(&self, ground: &Ground<'_>, lengths: &[usize], report: &mut Report) -> Result<()> {
         let most = lengths.last().copied().unwrap_or(0);
-        // Read with nothing limited, and unmapped before anything is measured.
-        let view = Database::open_read_only(&ground.database)?.view()?;
+        // The view is read without a limit, and unmapped before a measurement begins.
+        let view = Engine::open_read_only(&ground.database)?.view()?;
         let drawn = sequence::draw(&view, self.recency, 2 * most);
         drop(view);
         let path = ground.setting.scratch.join("outofcore.sequence");
@@ -76,7 +76,7 @@ impl Kind {
         Ok(())
     }
 
-    /// What each side did in each round.
+    /// The outcomes of each side in each round.
     fn rounds(&self, ground: &Ground<'_>, task: &Task, length: usize) -> Result<Vec<Vec<Outcome>>> {
         let group = ground.group(SHARES[0])?;
         let mut digests = [None; 2];
@@ -100,7 +100,7 @@ impl Kind {
     }
 }
 
-/// The time a query, cold and warm, beside each of the other sides.
+/// Reports the time a query, cold and warm, against each other side.
 fn compare(name: &str, rounds: &[Vec<Outcome>], length: usize, report: &mut Report) {
     for (phase, place) in ["cold", "warm"].iter().zip(0..) {
         for (side, other) in SIDES.iter().zip(0..).skip(1) {
@@ -109,7 +109,7 @@ fn compare(name: &str, rounds: &[Vec<Outcome>], length: usize, report: &mut Repo
             for outcomes in rounds {
                 let (on, beside) = (outcomes[0].phases[place], outcomes[other].phases[place]);
                 let micros = |seconds: f64, num_done: u64| 1e6 * seconds / num_done as f64;
-                // A side that answered nothing in its time has no time a query.
+                // A side without an answer has no time a query.
                 if on.num_done.min(beside.num_done) > 0 {
                     pairs.push(micros(on.seconds, on.num_done), micros(beside.seconds, beside.num_done));
                 }
@@ -123,7 +123,7 @@ fn compare(name: &str, rounds: &[Vec<Outcome>], length: usize, report: &mut Repo
     }
 }
 
-/// What the times of two sides are, who may have been cut off.
+/// The unit of the times, with the numbers of answers if a side was cut off.
 fn answered(length: usize, num_ours: usize, num_others: usize) -> String {
     match num_ours.min(num_others) < length {
         true => format!("a query; {num_ours} and {num_others} answered in time"),
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_cut_off_is_said() {
+    fn cut_off_side_is_reported_with_its_count() {
         assert_eq!(answered(1_000, 1_000, 1_000), "a query");
         assert_eq!(answered(1_000, 1_000, 70), "a query; 1000 and 70 answered in time");
         assert_eq!(answered(1_000, 999, 1_000), "a query; 999 and 1000 answered in time");

@@ -1,13 +1,13 @@
-//! Levels that nobody has merged, and that change every page, against the same graph merged.
+//! Unmerged deltas that change every page, against the merged graph.
 
 use std::path::PathBuf;
 
+use anden_base::progress::Silent;
+use anden_engine::{AppendOptions, Changes, Engine, Maintenance, MergeScope};
+use anden_graph::Graph;
+use anden_graph::generate::{Generator, UniformParams};
+use anden_testkit::memory_group::MemoryGroup;
 use anyhow::{Result, bail};
-use base::progress::Silent;
-use engine::{AppendOptions, Changes, Database, Maintenance, MergeScope};
-use graph::Graph;
-use graph::generate::{Generator, UniformParams};
-use testkit::memory_group::MemoryGroup;
 
 use super::child::Task;
 use super::side::{Side, in_turn};
@@ -19,21 +19,21 @@ use crate::report::{Line, Report};
 
 const NUM_LEVELS: u64 = 5;
 
-/// A level has an edge for so many vertices, between any two: of a page, several vertices change.
+/// A delta has one edge for this many vertices, at random, so several vertices of each page change.
 const VERTICES_AN_EDGE: usize = 1000;
 
-/// What a workload may take: so many times what it takes merged.
+/// The target time of a workload, relative to the merged graph.
 const TARGET: &str = "≤ 1.60";
 
 const WORKS: [Work; 4] = [Work::Degrees, Work::Wcc, Work::PageRank, Work::Bfs];
 
-/// The same graph in two forms.
+/// One graph in two forms.
 struct Forms {
-    levelled: PathBuf,
+    with_deltas: PathBuf,
     merged: PathBuf,
 }
 
-/// Each workload with a part of the database in memory.
+/// Measures each workload with a part of the database in memory.
 pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
     let forms = Forms::make(ground)?;
     for work in WORKS {
@@ -43,7 +43,7 @@ pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
             ground.unless_it_fits(&name, compared, report)?;
         }
     }
-    std::fs::remove_dir_all(&forms.levelled)?;
+    std::fs::remove_dir_all(&forms.with_deltas)?;
     std::fs::remove_dir_all(&forms.merged)?;
     Ok(())
 }
@@ -60,25 +60,25 @@ fn compare(
     for round in 0..ground.num_runs() {
         let run =
             |database: &PathBuf| Task { database: database.clone(), ..ground.task(work, Side::On) }.run(Some(group));
-        let outcomes = in_turn(&[&forms.levelled, &forms.merged], round, run)?;
-        let (levelled, merged) = (&outcomes[0], &outcomes[1]);
+        let outcomes = in_turn(&[&forms.with_deltas, &forms.merged], round, run)?;
+        let (with_deltas, merged) = (&outcomes[0], &outcomes[1]);
         for (place, pairs) in phases.iter_mut().enumerate() {
-            if levelled.phases[place].digest != merged.phases[place].digest {
+            if with_deltas.phases[place].digest != merged.phases[place].digest {
                 bail!("{name}: another result than merged");
             }
-            pairs.push(levelled.phases[place].seconds, merged.phases[place].seconds);
+            pairs.push(with_deltas.phases[place].seconds, merged.phases[place].seconds);
         }
         for (outcome, read) in outcomes.iter().zip(&mut read) {
             read.extend(outcome.phases.iter().map(|phase| phase.bytes_read as f64 / 1e6));
         }
-        peak = levelled.peak.max(peak);
+        peak = with_deltas.peak.max(peak);
     }
     for (pairs, phase) in phases.iter().zip(["cold", "warm"]) {
         report.line(Line::compared(format!("{name}, {phase}"), pairs, "merged", TARGET));
     }
     let merged = format!("a phase; merged {:.0}", median(&read[1]));
     report.line(Line::figure(format!("{name}, read"), "MB", median(&read[0]), merged));
-    report.line(Line::figure(format!("{name}, peak"), "MB", peak as f64 / 1e6, "of the group, files included"));
+    report.line(Line::figure(format!("{name}, peak"), "MB", peak as f64 / 1e6, ""));
     Ok(())
 }
 
@@ -86,9 +86,9 @@ impl Forms {
     /// Copies the database, appends edges between random vertices, and merges a copy of that.
     fn make(ground: &Ground<'_>) -> Result<Self> {
         let (pool, scratch) = (&ground.setting.pool, &ground.setting.scratch);
-        let [levelled, merged] = ["levelled.anden", "levelled-merged.anden"].map(|name| scratch.join(name));
-        copy_database(&ground.database, &levelled)?;
-        let database = Database::open(&levelled)?;
+        let [with_deltas, merged] = ["levelled.anden", "levelled-merged.anden"].map(|name| scratch.join(name));
+        copy_database(&ground.database, &with_deltas)?;
+        let database = Engine::open(&with_deltas)?;
         let num_vertices = database.view()?.vertex_bound();
         let options = AppendOptions { maintenance: Maintenance::Never, ..AppendOptions::default() };
         for seed in 0..NUM_LEVELS {
@@ -101,10 +101,10 @@ impl Forms {
             database.append_changes(&changes, &options, pool, &Silent)?;
         }
         database.close()?;
-        copy_database(&levelled, &merged)?;
-        let database = Database::open(&merged)?;
+        copy_database(&with_deltas, &merged)?;
+        let database = Engine::open(&merged)?;
         database.merge(MergeScope::All, pool, &Silent)?;
         database.close()?;
-        Ok(Self { levelled, merged })
+        Ok(Self { with_deltas, merged })
     }
 }

@@ -1,19 +1,19 @@
-//! A load in a process of its own, which has as little memory as those that read what it makes.
+//! A load in a child process, with the memory limit of the readers of its database.
 
 use std::path::{Path, PathBuf};
 
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_engine::{Engine, GraphOptions, KeyScheme, LoadOptions};
+use anden_formats::InputPath;
+use anden_graph::GraphKind;
+use anden_testkit::memory_group::MemoryGroup;
 use anyhow::{Result, anyhow};
-use base::parallel::Pool;
-use base::progress::Silent;
-use engine::{Database, GraphOptions, KeyScheme, LoadOptions};
-use graph::Direction;
-use graph::formats::InputPath;
 use serde_json::{Value, json};
-use testkit::memory_group::MemoryGroup;
 
 use super::child;
 
-/// A serialized graph that becomes a database.
+/// The load of a serialized graph into a database.
 #[derive(Clone, Debug)]
 pub(super) struct Loading {
     pub(super) input: PathBuf,
@@ -22,12 +22,12 @@ pub(super) struct Loading {
 }
 
 impl Loading {
-    /// Evicts the input and has a child load it in `group`; the seconds that it took.
+    /// Evicts the input and loads it in a child in `group`. Returns the seconds.
     ///
     /// # Errors
-    /// [`child::Ended`]: the load failed, or the child was killed: it did not fit.
+    /// [`child::Ended`] if the load failed or the child was killed, because it did not fit.
     pub(super) fn run(&self, group: &MemoryGroup) -> Result<f64> {
-        base::storage::evict(&self.input)?;
+        anden_testkit::evict(&self.input)?;
         let value = child::report_of("load", &self.json(&group.members()))?;
         value["seconds"].as_f64().ok_or_else(|| anyhow!("a child gave a strange report: {value}"))
     }
@@ -36,20 +36,20 @@ impl Loading {
         json!({ "members": members, "input": self.input, "database": self.database, "threads": self.threads })
     }
 
-    /// The load that a task is, if it is one.
+    /// The load in a task, if the task is a load.
     pub(super) fn of(value: &Value) -> Option<Self> {
         let path = |name: &str| value[name].as_str().map(PathBuf::from);
         let threads = value["threads"].as_u64()? as usize;
         Some(Self { input: path("input")?, database: path("database")?, threads })
     }
 
-    /// Loads without a budget that anybody set, as everybody does, and prints what it took.
+    /// Loads with the default memory budget and prints the seconds.
     pub(super) fn run_here(&self) -> Result<()> {
         let graph =
-            GraphOptions { direction: Direction::Undirected, keys: KeyScheme::Dense, ..GraphOptions::default() };
+            GraphOptions { graph_kind: GraphKind::Undirected, keys: KeyScheme::Dense, ..GraphOptions::default() };
         let options = LoadOptions { graph, ..LoadOptions::default() };
         let (inputs, pool) = ([InputPath::File(self.input.clone())], Pool::new(self.threads)?);
-        let (_, loaded) = Database::load(&self.database, &inputs, &options, &pool, &Silent)?;
+        let (_, loaded) = Engine::load(&self.database, &inputs, &options, &pool, &Silent)?;
         println!("{}", json!({ "seconds": loaded.seconds }));
         Ok(())
     }

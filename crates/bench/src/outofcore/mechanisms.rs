@@ -1,15 +1,16 @@
-//! What a list costs that somebody read ahead, by how that is done: `madvise` on the map, which is what the advisor
-//! does, calls that read through the system's cache, and reads past it. Only the disk is measured, with nobody else's
-//! work beside it; a limit of memory makes no difference.
+//! The cost of a list that was read ahead, by mechanism: `madvise` on the map as in the prefetcher, read calls through
+//! the page cache, and direct reads.
+//!
+//! Only the disk is measured, without concurrent work. A memory limit makes no difference.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use anden_base::mapped::{Advice, FileBytes};
+use anden_testkit::Random;
 use anyhow::{Context, Result, bail};
-use base::mapped::{Advice, FileBytes};
-use testkit::Random;
 
 use super::side::in_turn;
 use super::{Ground, disk};
@@ -19,11 +20,11 @@ use crate::report::{Line, Report};
 const NUM_LISTS: usize = 4000;
 const LIST_BYTES: [usize; 2] = [4 << 10, 64 << 10];
 
-/// Lists that are asked for before they are read.
+/// The number of lists that are requested ahead.
 const AHEAD: usize = 256;
-/// Threads that read by calls, each a list at a time.
+/// The threads for read calls; each reads one list at a time.
 const NUM_READERS: usize = 64;
-/// One byte in so many is looked at.
+/// A read touches one byte in this many.
 const PAGE_BYTES: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +47,9 @@ impl Way {
         }
     }
 
-    /// How long it takes to have looked at all lists, none of which is in memory, and what was seen.
+    /// Reads all lists from the disk. Returns the seconds and a checksum.
     fn run(self, path: &Path, places: &[u64], list_bytes: usize) -> Result<(f64, u64)> {
-        base::storage::evict(path)?;
+        anden_testkit::evict(path)?;
         let named = || format!("{}: cannot read", path.display());
         let file =
             if self == Self::Direct { disk::open_direct(path)? } else { File::open(path).with_context(named)? };
@@ -67,7 +68,7 @@ impl Way {
     }
 }
 
-/// Goes from list to list of a map, and asks for those that are so far ahead.
+/// Reads the lists of a map in turn, and requests the one `ahead` lists further.
 fn look_at_all(bytes: &FileBytes, places: &[u64], list_bytes: usize, ahead: usize) -> u64 {
     let list = |place: u64| place as usize..place as usize + list_bytes;
     let ask = |place: &u64| bytes.advise_part(list(*place), Advice::WillNeed);
@@ -102,7 +103,7 @@ fn glance(list: &[u8]) -> u64 {
     list.iter().step_by(PAGE_BYTES).map(|&byte| u64::from(byte)).sum()
 }
 
-/// Lists at random places of the largest file, each way in turn.
+/// Reads lists at random places of the largest file, with each mechanism in turn.
 pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
     let path = ground.lists()?;
     let len = std::fs::metadata(&path)?.len();

@@ -1,14 +1,14 @@
-//! Queries with the recency model, and kernels that jump, with the advisor and without.
+//! Queries with the recency model, and kernels with random access, with and without the prefetcher.
 //!
-//! Plain maps may take a hundred times as long. So one run without the advisor finds how many queries are answered in a
-//! second, and all sides are asked so many.
+//! Plain maps may take a hundred times as long. Therefore a first run without the prefetcher counts the queries of one
+//! second, and all sides run that number.
 
 use std::path::{Path, PathBuf};
 
+use anden_base::VertexId;
+use anden_engine::Engine;
+use anden_testkit::memory_group::MemoryGroup;
 use anyhow::{Result, bail};
-use base::VertexId;
-use engine::Database;
-use testkit::memory_group::MemoryGroup;
 
 use super::child::{NO_LIMIT, Outcome, Task};
 use super::sequence::{self, QUEUE_LEN, Recency};
@@ -18,20 +18,19 @@ use super::{Ground, SHARES};
 use crate::harness::Pairs;
 use crate::report::{Line, Report};
 
-/// How long a phase of queries may take without the advisor: as many are asked of all sides as are answered in that
-/// time.
+/// The time limit of a phase of queries without the prefetcher. All sides run the number of queries answered in it.
 const QUERY_SECONDS: f64 = 1.0;
 
-/// How long a phase of a kernel may take; one that takes longer is cut off and reported as such.
+/// The time limit of a phase of a kernel. A longer phase is cut off and reported as such.
 const KERNEL_SECONDS: f64 = 15.0;
 
-/// Kernels that take longer than this without the advisor are measured in fewer pairs.
+/// Kernels that take longer than this without the prefetcher run in fewer pairs.
 const LONG_SECONDS: f64 = 5.0;
 
-/// Pairs of those.
+/// The number of pairs of long kernels.
 const FEW_PAIRS: usize = 3;
 
-/// A workload with so many queries a phase, as far as there is time for them.
+/// A workload with numbers of queries a phase, used as far as time permits.
 pub(super) struct Asked {
     work: Work,
     alpha: f64,
@@ -56,7 +55,7 @@ pub(super) const QUICK: [Asked; 3] = [
     Asked { work: Work::Edges, alpha: 0.5, num_queries: &[1_000], target: "≤ 0.83" },
 ];
 
-/// Kernels of the product that the literature does not measure out of core.
+/// Our kernels that the literature does not measure out of core.
 pub(super) const KERNELS: [Asked; 5] = [
     Asked { work: Work::Bc, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
     Asked { work: Work::Kcore, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
@@ -65,7 +64,7 @@ pub(super) const KERNELS: [Asked; 5] = [
     Asked { work: Work::Lcc, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
 ];
 
-/// Of a graph with weights.
+/// Workloads on a graph with weights.
 pub(super) const WEIGHTED: [Asked; 4] = [
     Asked { work: Work::Sssp, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
     Asked { work: Work::BellmanFord, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
@@ -73,7 +72,7 @@ pub(super) const WEIGHTED: [Asked; 4] = [
     Asked { work: Work::LightPaths, alpha: 0.0, num_queries: &[1_000], target: "≤ 1.03" },
 ];
 
-/// These workloads at every share of memory.
+/// Measures `all` workloads at every share of memory.
 pub(super) fn lines(ground: &Ground<'_>, all: &[Asked], report: &mut Report) -> Result<()> {
     for asked in all {
         let drawn = draw(ground, asked)?;
@@ -87,11 +86,11 @@ pub(super) fn lines(ground: &Ground<'_>, all: &[Asked], report: &mut Report) -> 
     Ok(())
 }
 
-/// The vertices of two phases of the most queries.
+/// Draws the vertices for two phases of the largest number of queries.
 fn draw(ground: &Ground<'_>, asked: &Asked) -> Result<Vec<VertexId>> {
     let most = asked.num_queries.last().copied().unwrap_or(0);
-    // Read with nothing limited, and unmapped before anything is measured.
-    let view = Database::open_read_only(&ground.database)?.view()?;
+    // The view is read without a limit, and unmapped before a measurement begins.
+    let view = Engine::open_read_only(&ground.database)?.view()?;
     Ok(sequence::draw(&view, Recency { alpha: asked.alpha, cap: QUEUE_LEN, seed: 1 }, 2 * asked.work.num_ends() * most))
 }
 
@@ -105,8 +104,8 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// All numbers of queries that there is time for without the advisor, or, where that is none of them, as many as
-    /// there is time for.
+    /// Measures all numbers of queries for which time suffices without the prefetcher. If none fits, measures the
+    /// number that fits.
     fn lines(&self, report: &mut Report) -> Result<()> {
         let (work, num_queries) = (self.asked.work, self.asked.num_queries);
         let most = num_queries.last().copied().unwrap_or(0);
@@ -120,7 +119,7 @@ impl Comparison<'_> {
         let num_pairs = self.ground.setting.num_pairs;
         let num_pairs = if is_long { num_pairs.min(FEW_PAIRS) } else { num_pairs };
         let mut sizes: Vec<usize> = num_queries.iter().copied().filter(|&size| size <= num_done).collect();
-        // A line for what there is time for tells more than none where that is far from all of these.
+        // If the possible number is far from all planned ones, a line for it tells more than none.
         if sizes.last().is_none_or(|&last| last < num_done / 4) {
             sizes.push(round(num_done));
         }
@@ -130,7 +129,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// What can be said where a run without the advisor does not end in time.
+    /// Reports a run without the prefetcher that did not end in time.
     fn cut_off(&self, off: &Outcome, most_seconds: f64, report: &mut Report) -> Result<()> {
         let on = self.measure(Side::On, &self.sequence(1)?, most_seconds)?;
         for (side, outcome) in [(Side::Off, off), (Side::On, &on)] {
@@ -142,7 +141,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// All sides in turn.
+    /// Measures all sides in turn.
     fn pairs(&self, num_queries: usize, num_pairs: usize, report: &mut Report) -> Result<()> {
         let (work, path) = (self.asked.work, self.sequence(num_queries)?);
         let sides = work.sides();
@@ -156,7 +155,7 @@ impl Comparison<'_> {
                     bail!("{}: the sides have different results", work.name());
                 }
             }
-            // The oracle is held against plain maps, as the advisor is; the advisor against all others.
+            // The oracle is compared with plain maps, and the prefetcher with all other sides.
             for ((outcome, side), phases) in outcomes.iter().zip(sides).zip(&mut compared) {
                 let (ours, other) = if side.is_oracle() { (outcome, &outcomes[1]) } else { (&outcomes[0], outcome) };
                 for (place, pairs) in phases.iter_mut().enumerate() {
@@ -167,7 +166,7 @@ impl Comparison<'_> {
         let name = self.name(num_queries);
         for (side, phases) in sides.iter().zip(&compared).filter(|(side, _)| **side != Side::On) {
             let (name, other, targets) = match side {
-                Side::Oracle => (format!("{name}, oracle"), Side::Off, ["what could be had"; 2]),
+                Side::Oracle => (format!("{name}, oracle"), Side::Off, [""; 2]),
                 Side::Off => (name.clone(), *side, [self.asked.target, "≤ 1.03"]),
                 _ => (name.clone(), *side, [""; 2]),
             };
@@ -187,7 +186,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// The file of the first vertices that were drawn, for two phases of so many queries.
+    /// Writes the first drawn vertices for two phases of `num_queries`. Returns the file.
     fn sequence(&self, num_queries: usize) -> Result<PathBuf> {
         let path = self.ground.setting.scratch.join("outofcore.sequence");
         let len = (2 * self.asked.work.num_ends() * num_queries).min(self.drawn.len());
@@ -202,7 +201,7 @@ impl Comparison<'_> {
     }
 }
 
-/// A number with one digit that counts, and no more than `number`.
+/// The number rounded down to one significant digit.
 fn round(number: usize) -> usize {
     let unit = 10_usize.pow(number.checked_ilog10().unwrap_or(0));
     number / unit * unit

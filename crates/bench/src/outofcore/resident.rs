@@ -1,10 +1,10 @@
-//! What the advisor costs where it has nothing to do: everything in memory, and nobody asking.
+//! The cost of an idle prefetcher: with everything in memory, and without queries.
 
 use std::time::Duration;
 
+use anden_engine::{Advisor, Engine, Prefetch};
+use anden_graph::{Parts, WillNeed};
 use anyhow::{Result, bail};
-use engine::{Advisor, Database, Prefetch};
-use graph::{Parts, WillNeed};
 
 use super::Ground;
 use super::child::{Outcome, Task};
@@ -26,16 +26,16 @@ pub(super) const PLAIN: [Work; 10] = [
     Work::Lcc,
 ];
 
-/// Of a graph with weights.
+/// Workloads on a graph with weights.
 pub(super) const WEIGHTED: [Work; 2] = [Work::Sssp, Work::WeightedPageRank];
 
-/// Phases of a run: the first reads the files, and the fastest of the others counts.
+/// The phases of a run. The first reads the files; the fastest of the others counts.
 const NUM_PHASES: usize = 6;
 
-/// How long nobody asks anything.
+/// The time without queries.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// Kernels with everything in memory, with the advisor and without.
+/// Measures kernels with everything in memory, with and without the prefetcher.
 pub(super) fn lines(ground: &Ground<'_>, works: &[Work], report: &mut Report) -> Result<()> {
     for &work in works {
         let mut pairs = Pairs::default();
@@ -52,10 +52,10 @@ pub(super) fn lines(ground: &Ground<'_>, works: &[Work], report: &mut Report) ->
     Ok(())
 }
 
-/// The time that scouts take who have nothing to do.
+/// Reports the processor time of idle prefetcher threads.
 pub(super) fn idle(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
     let millis = idle_millis(ground)?;
-    let what = format!("of processor time in {} s with an advisor that nobody asks", IDLE.as_secs());
+    let what = format!("of processor time in {} s with a prefetcher that no reader asks", IDLE.as_secs());
     report.line(Line::figure("idle", "ms", millis, what));
     Ok(())
 }
@@ -70,19 +70,18 @@ fn measure(ground: &Ground<'_>, work: Work, side: Side) -> Result<Outcome> {
     Task { num_phases, ..ground.task(work, side) }.run(None)
 }
 
-/// The processor time of this process, of all its threads, while its scouts have nothing to do; they had something
-/// before.
+/// The processor time of all threads of this process while its prefetcher threads are idle. They had work before.
 fn idle_millis(ground: &Ground<'_>) -> Result<f64> {
     let advisor = Advisor::default();
-    let view = advisor.attach(&Database::open_read_only(&ground.database)?.view()?, Prefetch::Frontier);
-    view.will_need(graph::Side::Out, Parts::Targets, &(0..1000).collect::<Vec<_>>());
+    let view = advisor.attach(&Engine::open_read_only(&ground.database)?.view()?, Prefetch::Frontier);
+    view.will_need(anden_graph::Direction::Out, Parts::Targets, &(0..1000).collect::<Vec<_>>());
     std::thread::sleep(IDLE / 10);
     let before = processor_nanos()?;
     std::thread::sleep(IDLE);
     Ok((processor_nanos()? - before) as f64 / 1e6)
 }
 
-/// Nanoseconds that all threads of this process had a processor.
+/// The processor time of all threads of this process, in nanoseconds.
 fn processor_nanos() -> Result<u64> {
     let mut sum = 0;
     for thread in std::fs::read_dir("/proc/self/task")? {

@@ -1,7 +1,7 @@
-//! Whole-graph scans against what the disk can do, and against the same with everything in memory.
+//! Whole-graph scans, against the speed of the disk and of scans with everything in memory.
 
+use anden_testkit::memory_group::MemoryGroup;
 use anyhow::{Result, bail};
-use testkit::memory_group::MemoryGroup;
 
 use super::child::Outcome;
 use super::disk::Probe;
@@ -11,12 +11,12 @@ use super::{Ground, SHARES};
 use crate::harness::{Pairs, median};
 use crate::report::{Line, Report};
 
-/// What a scan may take: so many times the slower of disk and memory.
+/// The target time of a scan, relative to the slower of disk and memory.
 const TARGET: &str = "≤ 1.18";
 
 const SCANS: [Work; 3] = [Work::Degrees, Work::Wcc, Work::PageRank];
 
-/// The rate of the disk, and each scan with a part of the database in memory.
+/// Measures the disk, and each scan with a part of the database in memory.
 pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
     let (probe, lists) = (Probe::new(), ground.lists()?);
     let rates = (0..ground.setting.num_pairs).map(|_| probe.rate(&lists)).collect::<Result<Vec<_>>>()?;
@@ -82,17 +82,17 @@ impl Scan<'_> {
         }
         let off = format!("a phase; without advisor {:.0}", median(&read_off));
         report.line(Line::figure(format!("{name}, read"), "MB", median(&read), off));
-        report.line(Line::figure(format!("{name}, peak"), "MB", peak as f64 / 1e6, "of the group, files included"));
+        report.line(Line::figure(format!("{name}, peak"), "MB", peak as f64 / 1e6, ""));
         Ok(())
     }
 }
 
-/// How often a phase reads the lists at least.
+/// The least number of passes over the lists in a phase.
 fn passes(work: Work) -> f64 {
     if work == Work::PageRank { f64::from(ITERATIONS) } else { 1.0 }
 }
 
-/// The work with everything in memory in its second phase.
+/// Runs the work without a limit, so that its second phase has everything in memory.
 fn in_memory(ground: &Ground<'_>, work: Work) -> Result<Outcome> {
     let mut outcomes = Vec::new();
     for _ in 0..ground.setting.num_pairs.div_ceil(3) {

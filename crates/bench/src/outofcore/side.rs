@@ -1,22 +1,22 @@
-//! The sides: plain mapped files, with the advisor, and with one who knows what will be asked.
+//! The sides: plain mapped files, the prefetcher, and an oracle that knows the coming queries.
 //!
-//! With an advisor, some kernels take another way than in memory. What is read ahead and which way is taken are told
-//! apart by plain maps that are read in the advisor's way.
+//! With a prefetcher, some kernels take another path than in memory. A third kind of side separates the two effects:
+//! plain maps, with kernels on the prefetcher's path.
 
+use anden_engine::{Advisor, Prefetch, SnapshotView};
+use anden_kernels::Medium;
 use anyhow::{Result, bail};
-use engine::{Advisor, Prefetch, View};
-use kernels::Medium;
 
-/// Who reads ahead.
+/// The source of read-ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// The advisor, as everybody has it.
+    /// The prefetcher in its default mode.
     On,
-    /// Nobody: what the system does with a mapped file by itself.
+    /// None, only the system's handling of mapped files.
     Off,
-    /// Nobody, but kernels take the way that they take with an advisor.
+    /// None, but kernels take the path for a prefetcher.
     OffSameWay,
-    /// The advisor, told what queries will read before they are asked.
+    /// The prefetcher, with announcements of all coming reads.
     Oracle,
 }
 
@@ -41,13 +41,13 @@ impl Side {
         self == Self::Oracle
     }
 
-    /// The way that kernels take.
+    /// The path of the kernels.
     pub(super) fn medium(self) -> Medium {
         if self == Self::OffSameWay { Medium::Disk } else { Medium::Auto }
     }
 
-    /// The view, with whoever reads ahead.
-    pub(super) fn attach(self, view: &View) -> (View, Advisor) {
+    /// Attaches the prefetcher of this side to the view.
+    pub(super) fn attach(self, view: &SnapshotView) -> (SnapshotView, Advisor) {
         let advisor = Advisor::default();
         let is_off = matches!(self, Self::Off | Self::OffSameWay);
         let view = advisor.attach(view, if is_off { Prefetch::Off } else { Prefetch::Auto });
@@ -55,8 +55,7 @@ impl Side {
     }
 }
 
-/// What each side gives, in the order of `sides`: they are measured in turn, and each round begins with the next of
-/// them.
+/// Measures the sides in turn, and returns the results in the order of `sides`. Each round begins with the next side.
 pub(super) fn in_turn<S: Copy, T>(
     sides: &[S],
     round: usize,

@@ -1,9 +1,9 @@
-//! A thread that only spins: the authors of the paper found that queries beside one took less time.
+//! Queries beside a thread that only spins: the authors of the paper found that they took less time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use anden_engine::Engine;
 use anyhow::Result;
-use engine::Database;
 
 use super::child::{NO_LIMIT, Task};
 use super::sequence::{self, QUEUE_LEN, Recency};
@@ -13,13 +13,13 @@ use super::{Ground, SHARES};
 use crate::harness::Pairs;
 use crate::report::{Line, Report};
 
-/// As many queries are asked as are answered in this time, but no more than so many.
+/// Each side runs the number of queries answered in this time, up to the maximum.
 const SECONDS: f64 = 1.0;
 const MOST_QUERIES: usize = 10_000;
 
 const ASKED: [(Work, Side); 3] = [(Work::Edges, Side::Off), (Work::Edges, Side::On), (Work::Fof, Side::Off)];
 
-/// Tells the thread to end, whatever happens.
+/// Stops the thread on drop, also after a panic.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -28,7 +28,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Does `body`, beside a thread that spins where that is wanted.
+/// Runs `body`, beside a spinning thread if `is_spinning`.
 pub(super) fn beside<R>(is_spinning: bool, body: impl FnOnce() -> R) -> R {
     let is_over = &AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -44,9 +44,9 @@ pub(super) fn beside<R>(is_spinning: bool, body: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Cold queries beside a thread that spins, and without.
+/// Measures cold queries with and without a spinning thread.
 pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
-    let view = Database::open_read_only(&ground.database)?.view()?;
+    let view = Engine::open_read_only(&ground.database)?.view()?;
     let drawn = sequence::draw(&view, Recency { alpha: 0.0, cap: QUEUE_LEN, seed: 1 }, MOST_QUERIES);
     drop(view);
     let path = ground.setting.scratch.join("outofcore.sequence");

@@ -4,52 +4,52 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_base::progress::Progress;
+use anden_engine::SnapshotView;
+use anden_graph::{Direction, Graph, Page, Parts, WillNeed};
+use anden_kernels::bc::{BcParams, bc};
+use anden_kernels::bfs::{BfsParams, bfs};
+use anden_kernels::cdlp::{CdlpParams, cdlp};
+use anden_kernels::kcore::{KcoreParams, kcore};
+use anden_kernels::lcc::{LccParams, lcc};
+use anden_kernels::pagerank::{PageRankParams, pagerank, weighted_pagerank};
+use anden_kernels::query::{friends_of_friends, path, weighted_path};
+use anden_kernels::scc::{SccParams, scc};
+use anden_kernels::sssp::{DistanceValue, SsspAlgorithm, SsspParams, sssp};
+use anden_kernels::triangles::{TriangleParams, triangles};
+use anden_kernels::wcc::{WccParams, wcc};
+use anden_kernels::{Context, SourceChoice};
 use anyhow::{Result, bail};
-use base::VertexId;
-use base::parallel::Pool;
-use base::progress::Progress;
-use engine::View;
-use graph::{Graph, Page, Parts, WillNeed};
-use kernels::Context;
-use kernels::bc::{BcParams, BcSources, bc};
-use kernels::bfs::{BfsParams, bfs};
-use kernels::cdlp::{CdlpParams, cdlp};
-use kernels::kcore::{KcoreParams, kcore};
-use kernels::lcc::{LccParams, lcc};
-use kernels::pagerank::{PageRankParams, pagerank, weighted_pagerank};
-use kernels::query::{friends_of_friends, path, weighted_path};
-use kernels::scc::{SccParams, scc};
-use kernels::sssp::{DistanceValue, SsspAlgorithm, SsspParams, sssp};
-use kernels::triangles::{TriangleParams, triangles};
-use kernels::wcc::{WccParams, wcc};
 
 use super::side::Side;
 use crate::harness::seconds;
 
-/// Iterations of PageRank in a phase.
+/// The iterations of PageRank in a phase.
 pub(super) const ITERATIONS: u32 = 5;
 
-/// The oracle says so many queries ahead what will be read.
+/// The oracle announces reads this many queries ahead.
 const ORACLE_AHEAD: usize = 64;
-/// And says it for so many at once.
+/// The oracle announces this many queries at once.
 const ORACLE_BATCH: usize = 16;
 
-/// One in so many of the shortest queries looks at the clock.
+/// One in this many of the shortest queries reads the clock.
 const CHECKED: usize = 16;
 
-/// Vertices of a piece of a scan.
+/// The vertices of a chunk of a scan.
 const SCAN_VERTICES: usize = 64 << 10;
 
-/// What is done with the graph.
+/// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
-    /// The list of each vertex of a sequence is read.
+    /// Reads the list of each vertex of a sequence.
     Edges,
-    /// The friends of friends of each.
+    /// Finds the friends of friends of each vertex of a sequence.
     Fof,
-    /// The shortest path between each and the next.
+    /// Finds the shortest path between the two vertices of each pair.
     Paths,
-    /// The lightest.
+    /// Finds the lightest path between the two vertices of each pair.
     LightPaths,
     Bfs,
     Sssp,
@@ -63,7 +63,7 @@ pub(super) enum Work {
     Cdlp,
     Scc,
     Lcc,
-    /// Every list is read once, in order.
+    /// Reads every list once, in order.
     Degrees,
 }
 
@@ -110,17 +110,17 @@ impl Work {
         }
     }
 
-    /// Whether it is made of queries.
+    /// Whether the work consists of queries.
     pub(super) fn is_asked(self) -> bool {
         matches!(self, Self::Edges | Self::Fof | Self::Paths | Self::LightPaths)
     }
 
-    /// Whether it takes another way with an advisor than without.
+    /// Whether the kernel takes another path with a prefetcher.
     pub(super) fn has_two_ways(self) -> bool {
         matches!(self, Self::Bfs | Self::Bc | Self::Sssp | Self::Wcc | Self::Kcore)
     }
 
-    /// The sides on which it is compared.
+    /// The sides to compare.
     pub(super) fn sides(self) -> &'static [Side] {
         match self {
             work if work.is_asked() => &[Side::On, Side::Off, Side::Oracle],
@@ -129,7 +129,7 @@ impl Work {
         }
     }
 
-    /// The vertices of a query.
+    /// The number of vertices of a query.
     pub(super) fn num_ends(self) -> usize {
         if matches!(self, Self::Paths | Self::LightPaths) { 2 } else { 1 }
     }
@@ -142,25 +142,25 @@ impl Work {
     }
 }
 
-/// What one phase took, and what came out of it, in a form that can be compared.
+/// The measurements of a phase, with a digest of its results.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Phase {
     pub(super) seconds: f64,
     pub(super) digest: u64,
-    /// The queries, or the one kernel, that were done before the time was up.
+    /// The number of queries (or one for a kernel) that finished in time.
     pub(super) num_done: u64,
-    /// What was read from disks meanwhile; 0 where the system does not say.
+    /// Bytes read from disks meanwhile; 0 if the system does not tell.
     pub(super) bytes_read: u64,
 }
 
-/// What this process had read from disks so far.
+/// The bytes that this process has read from disks.
 fn bytes_read() -> u64 {
     let text = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
     let number = text.lines().find_map(|line| line.strip_prefix("read_bytes: "));
     number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
-/// How long a phase may take.
+/// The time limit of a phase.
 struct Deadline {
     begin: Instant,
     most_seconds: f64,
@@ -172,22 +172,22 @@ impl Progress for Deadline {
     }
 }
 
-/// Does the work once over `sequence`, which some need, for at most about so many seconds, and says what came out.
+/// Runs the work once, over `sequence` if it has queries, for about `most_seconds` at most.
 pub(super) fn phase(
     work: Work,
     pool: &Pool,
-    view: &View,
+    view: &SnapshotView,
     sequence: &[VertexId],
     side: Side,
     most_seconds: f64,
 ) -> Result<Phase> {
     let read_before = bytes_read();
     let deadline = &Deadline { begin: Instant::now(), most_seconds };
-    // As a session without a budget of its own has it.
-    let memory = Some(base::memory::available() / 8 * 7);
+    // The default budget of a session.
+    let memory = Some(anden_base::memory::available() / 8 * 7);
     let ctx = &Context { memory, progress: deadline, medium: side.medium(), ..Context::new(pool) };
     let (seconds, done) = seconds(|| match work {
-        // As everybody has it who asks for single lists through the façade.
+        // The public API sets this for queries about single lists.
         work if work.is_asked() => {
             if view.is_listening() {
                 view.read_exactly(true);
@@ -204,8 +204,14 @@ pub(super) fn phase(
     Ok(Phase { seconds, digest, num_done, bytes_read: bytes_read() - read_before })
 }
 
-/// How many queries of a sequence were made in time, and the sum of what they found.
-fn queries(ctx: &Context<'_>, work: Work, view: &View, sequence: &[VertexId], is_oracle: bool) -> Result<(u64, u64)> {
+/// The number of queries that finished in time, and the sum of their results.
+fn queries(
+    ctx: &Context<'_>,
+    work: Work,
+    view: &SnapshotView,
+    sequence: &[VertexId],
+    is_oracle: bool,
+) -> Result<(u64, u64)> {
     let (mut num_done, mut sum) = (0, 0_u64);
     for (place, query) in sequence.chunks_exact(work.num_ends()).enumerate() {
         announce(view, sequence, work, place, is_oracle);
@@ -231,14 +237,14 @@ fn queries(ctx: &Context<'_>, work: Work, view: &View, sequence: &[VertexId], is
     Ok((num_done, sum))
 }
 
-/// Where searches begin that are told nothing.
-fn first_with_edges(view: &View) -> VertexId {
+/// The first vertex with edges, from which searches begin by default.
+fn first_with_edges(view: &SnapshotView) -> VertexId {
     let bound = view.vertex_bound() as VertexId;
-    (0..bound).find(|&vertex| view.out_degree(vertex) > 0).unwrap_or(0)
+    (0..bound).find(|&vertex| view.degree(Direction::Out, vertex) > 0).unwrap_or(0)
 }
 
-/// What a kernel found, as a number.
-fn kernel(ctx: &Context<'_>, work: Work, pool: &Pool, view: &View, source: VertexId) -> Result<u64> {
+/// Runs a kernel. Returns a digest of its result.
+fn kernel(ctx: &Context<'_>, work: Work, pool: &Pool, view: &SnapshotView, source: VertexId) -> Result<u64> {
     Ok(match work {
         Work::Sssp | Work::BellmanFord => {
             let algorithm = if work == Work::Sssp { SsspAlgorithm::DeltaStepping } else { SsspAlgorithm::BellmanFord };
@@ -246,7 +252,7 @@ fn kernel(ctx: &Context<'_>, work: Work, pool: &Pool, view: &View, source: Verte
             found.reached + integer(found.sum_distance)
         }
         Work::Bc => {
-            let scores = bc(ctx, view, &BcParams { sources: BcSources::Given(vec![source]) })?.scores;
+            let scores = bc(ctx, view, &BcParams { sources: SourceChoice::Given(vec![source]) })?.scores;
             scores.iter().filter(|&&score| score > 0.0).count() as u64
         }
         Work::Kcore => {
@@ -255,7 +261,7 @@ fn kernel(ctx: &Context<'_>, work: Work, pool: &Pool, view: &View, source: Verte
         }
         Work::Cdlp => cdlp(ctx, view, &CdlpParams::default())?.communities,
         Work::Scc => scc(ctx, view, &SccParams::default())?.components,
-        // Equal to 1e-9 of a mean of at most 1.
+        // The mean is at most 1; the digest has a precision of 1e-9.
         Work::Lcc => (lcc(ctx, view, &LccParams::default())?.mean * 1e9).round() as u64,
         Work::Bfs => bfs(ctx, view, &BfsParams { source, ..BfsParams::default() })?.reached,
         Work::PageRank | Work::WeightedPageRank => {
@@ -273,24 +279,24 @@ fn kernel(ctx: &Context<'_>, work: Work, pool: &Pool, view: &View, source: Verte
     })
 }
 
-/// Says what the queries after `place` will read first, as nobody else can know.
-fn announce(view: &View, sequence: &[VertexId], work: Work, place: usize, is_oracle: bool) {
+/// Announces the first reads of the queries after `place`, for the oracle.
+fn announce(view: &SnapshotView, sequence: &[VertexId], work: Work, place: usize, is_oracle: bool) {
     if is_oracle && place.is_multiple_of(ORACLE_BATCH) {
         let from = if place == 0 { 0 } else { place + ORACLE_AHEAD };
         let part = [from, place + ORACLE_AHEAD + ORACLE_BATCH].map(|end| (end * work.num_ends()).min(sequence.len()));
         let parts = if work == Work::LightPaths { Parts::Weighted } else { Parts::Targets };
-        view.will_need(graph::Side::Out, parts, &sequence[part[0]..part[1]]);
+        view.will_need(Direction::Out, parts, &sequence[part[0]..part[1]]);
     }
 }
 
-/// A sum in which each score counts differently, as all of them together are 1 whatever they are; to 1e-9 of it.
+/// A weighted sum of the scores, to a precision of 1e-9. Their plain sum is always 1.
 fn weighted_sum(scores: &[f64]) -> u64 {
     let share = |vertex: usize| (vertex as u32).wrapping_mul(0x9e37_79b1) as f64 / f64::from(u32::MAX);
     let sum: f64 = scores.iter().enumerate().map(|(vertex, score)| share(vertex) * score).sum();
     (sum * 1e9).round() as u64
 }
 
-/// A sum of the weights that the benchmark's graphs have.
+/// The sum as an integer, because the benchmark's graphs have integer weights.
 fn integer(sum: DistanceValue) -> u64 {
     match sum {
         DistanceValue::Integer(sum) => sum,
@@ -298,30 +304,30 @@ fn integer(sum: DistanceValue) -> u64 {
     }
 }
 
-fn list_sum(view: &View, vertex: VertexId) -> u64 {
+fn list_sum(view: &SnapshotView, vertex: VertexId) -> u64 {
     let mut sum = 0_u64;
-    let _ = view.for_each_out_fragment(vertex, |targets| {
+    let _ = view.for_each_fragment(Direction::Out, vertex, |targets| {
         sum = targets.iter().fold(sum, |sum, &target| sum.wrapping_add(u64::from(target)));
         ControlFlow::Continue(())
     });
     sum
 }
 
-/// Reads every entry; the sum of all targets.
-fn degrees(pool: &Pool, view: &View) -> u64 {
+/// Reads every entry. Returns the sum of all targets.
+fn degrees(pool: &Pool, view: &SnapshotView) -> u64 {
     let sum = AtomicU64::new(0);
     pool.map_chunks(0..view.vertex_bound(), SCAN_VERTICES, |_, chunk| {
         let add = |targets: &[VertexId]| {
             let part = targets.iter().fold(0_u64, |sum, &target| sum.wrapping_add(u64::from(target)));
             sum.fetch_add(part, Ordering::Relaxed);
         };
-        let _ = view.for_each_out_page(chunk.start as VertexId..chunk.end as VertexId, |page| {
+        let _ = view.for_each_page(Direction::Out, chunk.start as VertexId..chunk.end as VertexId, |page| {
             match page {
                 Page::Dense(page) => add(page.all_targets()),
                 Page::Empty(_) => {}
                 Page::Patched(vertices) => {
                     for vertex in vertices {
-                        let _ = view.for_each_out_fragment(vertex, |targets| {
+                        let _ = view.for_each_fragment(Direction::Out, vertex, |targets| {
                             add(targets);
                             ControlFlow::Continue(())
                         });

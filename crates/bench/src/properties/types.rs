@@ -1,25 +1,25 @@
-//! The edges of one type out of ten: laid out, against a plain CSR and a database that have these edges only.
+//! The edges of one type out of ten, laid out as a base in memory, against a plain CSR and a database of only these
+//! edges.
 
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use anden::{
-    Database, ExportFormat, InputPath, KeyScheme, LoadOptions, Options, PageRankParams, Session, Side, VertexFormat,
-    View, write_file,
-};
+use anden::export::{ExportFormat, write_file};
+use anden::load::InputPath;
+use anden::{Database, KeyScheme, LoadOptions, Neighbors, Options, PageRankParams, Session, View};
+use anden_base::VertexId;
+use anden_base::mapped::MappedSlice;
+use anden_graph::{Adjacency, Csr, Direction, Graph};
 use anyhow::Result;
-use base::VertexId;
-use base::mapped::MappedSlice;
-use graph::{Adjacency, Csr, Graph};
 
 use super::ITERATIONS;
 use crate::harness::{Pairs, seconds};
 use crate::report::{Line, Report};
 use crate::setting::Setting;
 
-/// The types of edges; an edge has each with the same probability.
+/// The edge types, all equally frequent.
 pub(super) const TYPES: [&str; 10] = ["T0", "T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8", "T9"];
-/// Questions that are asked in one measurement.
+/// The number of queries in one measurement.
 const QUESTIONS: usize = 200;
 
 /// Measures the view of the edges of one type.
@@ -41,7 +41,7 @@ pub(super) fn run(setting: &Setting, view: &View, session: &Session, report: &mu
 fn edges(part: &View) -> Vec<(VertexId, VertexId)> {
     let mut edges = Vec::with_capacity(part.num_edges() as usize);
     for source in 0..part.vertex_bound() as VertexId {
-        let _ = part.graph().for_each_out_fragment(source, |targets| {
+        let _ = part.graph().for_each_fragment(Direction::Out, source, |targets| {
             edges.extend(targets.iter().map(|&target| (source, target)));
             ControlFlow::Continue(())
         });
@@ -49,11 +49,11 @@ fn edges(part: &View) -> Vec<(VertexId, VertexId)> {
     edges
 }
 
-/// A database that was loaded from the edges of the part, with the same vertices.
+/// A database loaded from the edges of the part, with the vertices of the part.
 fn loaded(setting: &Setting, part: &View, path: &Path, session: &Session) -> Result<Database> {
     let [edges, vertices] = ["type.el", "type-vertices.txt"].map(|name| setting.scratch.join(name));
-    write_file(&edges, |output| part.export(ExportFormat::EdgeList, output))?;
-    write_file(&vertices, |output| part.export_vertices(VertexFormat::List, output))?;
+    write_file(&edges, |output| part.export(ExportFormat::EDGE_LIST, output))?;
+    write_file(&vertices, |output| part.export_vertices(ExportFormat::EDGE_LIST, output))?;
     let graph = Options { keys: KeyScheme::Dense, ..Options::default() };
     let mut options = LoadOptions { graph, ..LoadOptions::default() };
     options.source.vertices = vec![vertices.clone().into()];
@@ -63,9 +63,9 @@ fn loaded(setting: &Setting, part: &View, path: &Path, session: &Session) -> Res
     Ok(database)
 }
 
-/// Both sides of a plain CSR, from edges in memory, by counting: what a program does that has nothing but the edges.
+/// A plain CSR in both directions, built by a counting sort of edges in memory: the least work from edges alone.
 fn csr(num_vertices: usize, edges: &[(VertexId, VertexId)]) -> Result<Csr> {
-    let side = |ends: fn(&(VertexId, VertexId)) -> (VertexId, VertexId)| -> Result<Adjacency> {
+    let lists = |ends: fn(&(VertexId, VertexId)) -> (VertexId, VertexId)| -> Result<Adjacency> {
         let mut offsets = vec![0_u64; num_vertices + 1];
         edges.iter().for_each(|edge| offsets[ends(edge).0 as usize + 1] += 1);
         (0..num_vertices).for_each(|vertex| offsets[vertex + 1] += offsets[vertex]);
@@ -77,7 +77,7 @@ fn csr(num_vertices: usize, edges: &[(VertexId, VertexId)]) -> Result<Csr> {
         }
         Ok(Adjacency::new(MappedSlice::copied(&offsets), MappedSlice::copied(&targets), None)?)
     };
-    Ok(Csr::directed(side(|&edge| edge)?, Some(side(|&(source, target)| (target, source))?))?)
+    Ok(Csr::directed(lists(|&edge| edge)?, Some(lists(|&(source, target)| (target, source))?))?)
 }
 
 fn first_kernel(
@@ -98,7 +98,7 @@ fn first_kernel(
         |_| {
             let (time, ranks) = seconds(|| -> Result<_> {
                 let csr = csr(view.vertex_bound(), edges)?;
-                Ok(kernels::pagerank::pagerank(&view.context(), &csr, params)?)
+                Ok(anden_kernels::pagerank::pagerank(&view.context(), &csr, params)?)
             });
             ranks?;
             Ok(time)
@@ -136,14 +136,14 @@ fn later_kernels(
 /// The vertex with the most out-edges.
 fn largest(view: &View) -> VertexId {
     let vertices = 0..view.vertex_bound() as VertexId;
-    vertices.max_by_key(|&vertex| view.graph().out_degree(vertex)).unwrap_or(0)
+    vertices.max_by_key(|&vertex| view.graph().degree(Direction::Out, vertex)).unwrap_or(0)
 }
 
-/// Vertices with edges, spread over all.
+/// Vertices with edges, spread over the ids.
 fn some_vertices(view: &View) -> Vec<VertexId> {
     let bound = view.vertex_bound() as u64;
     let spread = (0..bound).map(|index| (index * 2_654_435_761 % bound) as VertexId);
-    spread.filter(|&vertex| view.graph().out_degree(vertex) > 0).take(QUESTIONS).collect()
+    spread.filter(|&vertex| view.graph().degree(Direction::Out, vertex) > 0).take(QUESTIONS).collect()
 }
 
 fn questions(
@@ -163,7 +163,7 @@ fn questions(
     };
     let khop = |view: &View, at: usize| view.khop(keys[at].clone(), 2).map(drop);
     let path = |view: &View, at: usize| view.path(keys[at].clone(), keys[keys.len() - 1 - at].clone()).map(drop);
-    let neighbors = |view: &View, at: usize| view.neighbors(keys[at].clone(), Side::Out).map(drop);
+    let neighbors = |view: &View, at: usize| view.neighbors(keys[at].clone(), Neighbors::Out).map(drop);
     type Question<'a> = &'a dyn Fn(&View, usize) -> anden::Result<()>;
     for (name, question) in [("khop 2", &khop as Question<'_>), ("path", &path)] {
         let pairs = Pairs::alternate(
@@ -174,7 +174,7 @@ fn questions(
         let name = format!("one type of ten: {name}, laid out");
         report.line(Line::compared(name, &pairs, "its edges, loaded", "≤ 1.2"));
     }
-    // A part that nothing was asked before: its edges are tested one by one.
+    // The view is new each time, so its edges are tested one by one.
     for (name, question) in [("neighbors", &neighbors as Question<'_>), ("khop 2", &khop)] {
         let pairs = Pairs::alternate(
             setting.num_pairs,

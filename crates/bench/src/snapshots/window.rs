@@ -1,12 +1,12 @@
-//! A window that slides along a stream: what a batch costs, and whether that grows.
+//! A sliding window along a stream: the cost of a batch, and its growth.
 
+use anden_base::VertexId;
+use anden_base::progress::Silent;
+use anden_engine::{AppendOptions, Changes, Engine, GraphOptions, Key, KeyScheme, LoadOptions, Retention};
+use anden_formats::InputPath;
+use anden_graph::Graph;
+use anden_graph::generate::{Generator, RmatParams};
 use anyhow::{Result, bail};
-use base::VertexId;
-use base::progress::Silent;
-use engine::{AppendOptions, Changes, Database, GraphOptions, Key, KeyScheme, LoadOptions, Retention};
-use graph::Graph;
-use graph::formats::InputPath;
-use graph::generate::{Generator, RmatParams};
 
 use super::ratio_line;
 use crate::graphs::Forms;
@@ -14,32 +14,35 @@ use crate::harness::{median, seconds};
 use crate::report::{Line, Report};
 use crate::setting::Setting;
 
-/// The batches that the window shows.
+/// The number of batches in the window.
 const NUM_SHOWN: u32 = 10;
 
-/// One in so many edges of a batch is removed again by the batch that comes a window and a half later.
+/// One in this many edges of a batch is removed by the batch that comes a window and a half later.
 const REMOVED_SHARE: usize = 10;
 
-/// Edges of a batch, and how many batches there are.
+/// The numbers of edges of a batch, and of batches.
 const STREAMS: [(usize, u32); 2] = [(1000, 400), (10_000, 400)];
 
-/// A short one, for a look.
+/// A short stream for quick runs.
 const QUICK_STREAMS: [(usize, u32); 1] = [(200, 40)];
 
-/// Streams into a database in files and into one in memory.
+/// Measures streams into a database in files and one in memory.
 pub fn lines(setting: &Setting, forms: &Forms, is_quick: bool, report: &mut Report) -> Result<()> {
     for &(batch_edges, num_batches) in if is_quick { &QUICK_STREAMS[..] } else { &STREAMS } {
         for is_in_memory in [false, true] {
             let place = if is_in_memory { "memory" } else { "files" };
             let name = format!("window of {NUM_SHOWN} in {place}, batches of {batch_edges}");
             let path = setting.scratch.join("window.anden");
-            let graph =
-                GraphOptions { direction: forms.csr().direction(), keys: KeyScheme::Dense, ..GraphOptions::default() };
+            let graph = GraphOptions {
+                graph_kind: forms.csr().graph_kind(),
+                keys: KeyScheme::Dense,
+                ..GraphOptions::default()
+            };
             let (options, input) =
                 (LoadOptions { graph, ..LoadOptions::default() }, [InputPath::File(forms.serialized().to_owned())]);
             let (database, _) = match is_in_memory {
-                true => Database::load_in_memory(&input, &options, &setting.pool, &Silent)?,
-                false => Database::load(&path, &input, &options, &setting.pool, &Silent)?,
+                true => Engine::load_in_memory(&input, &options, &setting.pool, &Silent)?,
+                false => Engine::load(&path, &input, &options, &setting.pool, &Silent)?,
             };
             let stream = Stream::new(forms.csr().vertex_bound(), batch_edges)?;
             let batches = run(setting, &database, stream, num_batches)?;
@@ -53,22 +56,22 @@ pub fn lines(setting: &Setting, forms: &Forms, is_quick: bool, report: &mut Repo
     Ok(())
 }
 
-/// What a batch took.
+/// The measurements of a batch.
 struct Batch {
     append_seconds: f64,
     window_seconds: f64,
-    /// Bytes of changes, and bytes of files that were written.
+    /// Bytes of the loaded changes, and bytes written to files.
     loaded: u64,
     written: u64,
 }
 
-/// R-MAT edges without an end, and removals of some of them.
+/// An endless stream of R-MAT edges, with removals of some of them.
 struct Stream {
     generator: Generator,
     next_block: u64,
     rest: Vec<(VertexId, VertexId)>,
     batch_edges: usize,
-    /// What is removed by a batch to come, the next one's last.
+    /// Edges to be removed by later batches, those of the newest batch last.
     doomed: std::collections::VecDeque<Vec<(VertexId, VertexId)>>,
 }
 
@@ -97,7 +100,7 @@ impl Stream {
     }
 }
 
-fn run(setting: &Setting, database: &Database, mut stream: Stream, num_batches: u32) -> Result<Vec<Batch>> {
+fn run(setting: &Setting, database: &Engine, mut stream: Stream, num_batches: u32) -> Result<Vec<Batch>> {
     database.retain(Retention::Last(NUM_SHOWN + 1))?;
     let mut batches = Vec::new();
     let mut before = database.stats();
@@ -122,8 +125,8 @@ fn run(setting: &Setting, database: &Database, mut stream: Stream, num_batches: 
     Ok(batches)
 }
 
-fn report_batches(name: &str, database: &Database, batches: &[Batch], report: &mut Report) {
-    // The window fills first: that is left out.
+fn report_batches(name: &str, database: &Engine, batches: &[Batch], report: &mut Report) {
+    // The batches that fill the window do not count.
     let full = &batches[NUM_SHOWN as usize..];
     let (first, last) = (&full[..full.len() / 4], &full[full.len() - full.len() / 4..]);
     let of = |batches: &[Batch], figure: fn(&Batch) -> f64| median(&batches.iter().map(figure).collect::<Vec<_>>());
@@ -152,7 +155,7 @@ fn report_batches(name: &str, database: &Database, batches: &[Batch], report: &m
     let amplification = stats.bytes_written as f64 / stats.bytes_loaded as f64;
     report.line(Line::figure(format!("{name}: written a byte, load and all"), "B", amplification, "≤ 4"));
     report.line(Line::figure(format!("{name}: files"), "", stats.files.len() as f64, ""));
-    report.line(Line::figure(format!("{name}: levels"), "", stats.levels as f64, ""));
+    report.line(Line::figure(format!("{name}: levels"), "", stats.deltas as f64, ""));
     let manifest = stats.files.first().map_or(0, |file| file.1);
     report.line(Line::figure(format!("{name}: manifest"), "KB", manifest as f64 / 1e3, ""));
 }

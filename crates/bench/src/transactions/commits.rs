@@ -1,44 +1,45 @@
-//! One-edge commits: how many a second at each durability, by how many clients, one at a time and several in flight.
+//! One-edge commits: the rate at each durability, by number of clients, waiting for each or with several in flight.
 
 use std::collections::VecDeque;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anden_base::random::Random;
+use anden_engine::{Durability, Engine, GraphOptions, KeyScheme, Missing, Update};
+use anden_graph::Graph;
 use anyhow::{Result, ensure};
-use engine::{Database, Durability, GraphOptions, KeyScheme, Missing, Update};
-use graph::Graph;
 
-use super::stage::{Client, Clock, Random, quantile, side_by_side};
+use super::stage::{Client, Clock, quantile, side_by_side};
 use crate::report::{Line, Report};
 use crate::setting::Setting;
 
-/// Vertices that edges are committed between.
+/// The number of vertices between which edges are committed.
 pub(super) const NUM_VERTICES: u64 = 1 << 20;
-/// Commits of a client that are not answered yet, where there are several.
+/// The unanswered commits of a client with several in flight.
 const IN_FLIGHT: usize = 16;
 const CLIENTS: [usize; 3] = [1, 8, 64];
 
-/// An empty directed graph without in-lists, whose changes stay in memory and in the log.
-pub(super) fn empty(directory: &Path) -> Result<Database> {
+/// An empty directed graph without in-lists. Its changes stay in memory and in the WAL.
+pub(super) fn empty(directory: &Path) -> Result<Engine> {
     if directory.exists() {
         std::fs::remove_dir_all(directory)?;
     }
     let options = GraphOptions { keys: KeyScheme::Dense, in_edges: false, ..GraphOptions::default() };
-    let database = Database::create(directory, options)?;
+    let database = Engine::create(directory, options)?;
     database.set_checkpoint_bytes(None);
-    let pool = base::parallel::Pool::new(1)?;
+    let pool = anden_base::parallel::Pool::new(1)?;
     database.apply(&[Update::AddVertex((NUM_VERTICES - 1).into())], Missing::Lenient, &pool)?;
     Ok(database)
 }
 
-/// The edge that a client commits as its `number`th: no two clients have one in common.
+/// The edge in the `number`th commit of a client.
 pub(super) fn edge(client: usize, number: u64) -> (u64, u64) {
     let mut random = Random::new(number << 8 | client as u64);
-    (random.below(NUM_VERTICES), random.below(NUM_VERTICES))
+    (random.below_u64(NUM_VERTICES), random.below_u64(NUM_VERTICES))
 }
 
-/// A client that commits edges; returns how many were answered.
-fn client<'a>(setting: &'a Setting, database: &'a Database, number: usize, in_flight: usize) -> Client<'a, u64> {
+/// A client that commits edges. Returns the number of answers.
+fn client<'a>(setting: &'a Setting, database: &'a Engine, number: usize, in_flight: usize) -> Client<'a, u64> {
     Box::new(move |clock: &Clock<'_>| {
         let (mut num_submitted, mut num_answered) = (0, 0);
         let mut waiting = VecDeque::with_capacity(in_flight);
@@ -67,12 +68,12 @@ fn durabilities() -> [(&'static str, Durability, [&'static str; 2]); 3] {
     ]
 }
 
-/// How often the log was synced so far.
-fn num_syncs(database: &Database) -> u64 {
+/// The number of WAL syncs until now.
+fn num_syncs(database: &Engine) -> u64 {
     database.live_stats().log_syncs
 }
 
-/// All lines.
+/// Measures all lines.
 pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
     let time = Duration::from_millis(if is_quick { 20 } else { 1000 });
     for (name, durability, targets) in durabilities() {
@@ -96,7 +97,7 @@ pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> R
                 if name == "sync" && in_flight == 1 && num_clients > 1 {
                     let share = size / num_clients as f64;
                     report.line(Line::figure(
-                        format!("{name}, {num_clients} clients: a group, of those who wait"),
+                        format!("{name}, {num_clients} clients: a group, of the waiting clients"),
                         "",
                         share,
                         "≥ 0.8",
@@ -113,7 +114,7 @@ pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> R
     latency(setting, if is_quick { 2_000 } else { 200_000 }, report)
 }
 
-/// One client that waits for each commit: how long it takes.
+/// Measures the latency of one client that waits for each commit.
 fn latency(setting: &Setting, num_commits: u64, report: &mut Report) -> Result<()> {
     for (name, durability, targets) in [
         ("none", Durability::None, ["≤ 3", "≤ 50"]),
@@ -144,7 +145,7 @@ fn latency(setting: &Setting, num_commits: u64, report: &mut Report) -> Result<(
     Ok(())
 }
 
-/// What others do with as many clients.
+/// Measures other stores with an equal number of clients.
 #[cfg(feature = "rivals")]
 fn rivals(
     setting: &Setting,

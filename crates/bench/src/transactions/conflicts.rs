@@ -1,31 +1,28 @@
-//! Transactions that want the same few vertices: how many lose, and whether anybody starves.
+//! Transactions that compete for few vertices: the rate of conflicts, and whether a client starves.
 //!
-//! Each reads the degrees of two vertices and adds an edge from the one to the other; which vertices, follows Zipf's
-//! law. The lists that an edge changes are what others read, so two transactions that have an end in common cannot
-//! both go first.
-//!
-//! # Source
-//! The generator of skewed numbers: Gray, Sundaresan, Englert, Baclawski, Weinberger, "Quickly generating
-//! billion-record synthetic databases", SIGMOD 1994.
+//! Each transaction reads the degrees of two vertices and adds an edge from one to the other. The choice of vertices
+//! follows Zipf's law. Other transactions read the lists that an edge changes, so two concurrent transactions with a
+//! common end cannot both commit first.
 
 use std::time::Duration;
 
+use anden_base::parallel::Pool;
+use anden_base::random::Random;
+use anden_engine::Direction;
+use anden_engine::Durability;
 use anyhow::{Result, ensure};
-use base::parallel::Pool;
-use engine::Durability;
-use engine::Side;
 
 use super::commits::empty;
-use super::stage::{Client, Clock, Random, side_by_side};
+use super::stage::{Client, Clock, side_by_side};
 use crate::report::{Line, Report};
 use crate::setting::Setting;
 
 const NUM_CLIENTS: usize = 8;
-/// Vertices that are chosen from, and how unevenly.
+/// The number of vertices, and the skew of the choice.
 const NUM_VERTICES: u64 = 100_000;
 const SKEW: f64 = 0.99;
 
-/// Numbers of which the first is the most frequent.
+/// Random numbers by Zipf's law; the first is the most frequent.
 #[derive(Clone, Copy, Debug)]
 struct Zipf {
     zeta: f64,
@@ -42,7 +39,7 @@ impl Zipf {
     }
 
     fn next(&self, random: &mut Random) -> u64 {
-        let share = random.below(1 << 53) as f64 / (1_u64 << 53) as f64;
+        let share = random.below_u64(1 << 53) as f64 / (1_u64 << 53) as f64;
         let mass = share * self.zeta;
         if mass < 1.0 {
             return 0;
@@ -55,7 +52,7 @@ impl Zipf {
     }
 }
 
-/// The lines.
+/// Measures the lines.
 pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
     let time = Duration::from_millis(if is_quick { 500 } else { 5_000 });
     let zipf = Zipf::new();
@@ -70,8 +67,8 @@ pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> R
             let mut num_commits = 0;
             loop {
                 let (source, target) = (zipf.next(&mut random).into(), zipf.next(&mut random).into());
-                database.transact(pool, |tx| -> engine::Result<()> {
-                    let degrees = tx.degree(&source, Side::Out)? + tx.degree(&target, Side::Out)?;
+                database.transact(pool, |tx| -> anden_engine::Result<()> {
+                    let degrees = tx.degree(&source, Direction::Out)? + tx.degree(&target, Direction::Out)?;
                     std::hint::black_box(degrees);
                     tx.add_edge(&source, &target, None).map(drop)
                 })?;
@@ -106,7 +103,7 @@ mod tests {
         let numbers: Vec<u64> = (0..100_000).map(|_| zipf.next(&mut random)).collect();
         let share = |below: u64| numbers.iter().filter(|&&number| number < below).count() as f64 / 1e5;
         assert!(numbers.iter().all(|&number| number < NUM_VERTICES));
-        // Of the mass of n^-.99 below 100,000, 12.8, the first has 1/12.8 and the first hundred 5.3/12.8.
+        // The mass of n^-.99 below 100,000 is 12.8. The first number has 1/12.8 of it, the first hundred 5.3/12.8.
         assert!((0.07..0.085).contains(&share(1)) && (0.38..0.45).contains(&share(100)), "{} {}", share(1), share(100));
     }
 }

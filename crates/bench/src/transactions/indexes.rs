@@ -1,29 +1,29 @@
-//! What an index of a property costs and saves: commits of a set with one and without, and a lookup beside a scan.
+//! The cost and the gain of a property index: commits of a new value with and without one, and a lookup against a scan.
 
 use std::path::Path;
 use std::time::Duration;
 
+use anden_base::progress::Silent;
+use anden_engine::{Durability, Engine, GraphOptions, IndexKind, KeyScheme, MergeScope, Missing, Update};
+use anden_graph::property::PropertyValue;
 use anyhow::{Result, ensure};
-use base::progress::Silent;
-use engine::{Database, Durability, GraphOptions, IndexKind, KeyScheme, MergeScope, Missing, Update};
-use graph::property::PropertyValue;
 
 use super::stage::{Client, Clock, side_by_side};
 use crate::harness::{Pairs, seconds};
 use crate::report::{Line, Report, at_most};
 use crate::setting::Setting;
 
-/// Vertices, each with a value of its own.
+/// The number of vertices, each with a distinct value.
 const NUM_VERTICES: u64 = 1_000_000;
 const QUICK_VERTICES: u64 = 10_000;
-/// Vertices of which one batch sets the values.
+/// The number of vertices in one batch.
 const GRAIN: u64 = 100_000;
-/// The longest that a lookup may take.
+/// The target time of a lookup.
 const LOOKUP_SECONDS: f64 = 2e-6;
 /// The factor that an index may add to a commit.
 const MOST: f64 = 1.5;
 
-/// Spreads numbers over the vertices.
+/// A scattered vertex for each number.
 fn vertex(number: u64, num_vertices: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % num_vertices
 }
@@ -32,12 +32,12 @@ fn email(number: u64) -> String {
     format!("user{number}@example.org")
 }
 
-/// A graph in which each vertex has an e-mail address, all of them in the base.
-fn create(setting: &Setting, directory: &Path, kind: Option<IndexKind>, num_vertices: u64) -> Result<Database> {
+/// A graph in which each vertex has an e-mail address in the base.
+fn create(setting: &Setting, directory: &Path, kind: Option<IndexKind>, num_vertices: u64) -> Result<Engine> {
     if directory.exists() {
         std::fs::remove_dir_all(directory)?;
     }
-    let database = Database::create(directory, GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() })?;
+    let database = Engine::create(directory, GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() })?;
     database.set_durability(Durability::None);
     for first in (0..num_vertices).step_by(GRAIN as usize) {
         let vertices = first..num_vertices.min(first + GRAIN);
@@ -53,8 +53,8 @@ fn create(setting: &Setting, directory: &Path, kind: Option<IndexKind>, num_vert
     Ok(database)
 }
 
-/// Seconds a lookup of one of many addresses.
-fn lookup_time(database: &Database, num_lookups: u64, num_vertices: u64) -> Result<f64> {
+/// The seconds a lookup, over many addresses.
+fn lookup_time(database: &Engine, num_lookups: u64, num_vertices: u64) -> Result<f64> {
     let view = database.view()?;
     let emails: Vec<String> = (0..num_lookups).map(|number| email(vertex(number, num_vertices))).collect();
     let (time, found) = seconds(|| -> Result<usize> {
@@ -68,10 +68,10 @@ fn lookup_time(database: &Database, num_lookups: u64, num_vertices: u64) -> Resu
     Ok(time / num_lookups as f64)
 }
 
-/// Seconds a commit of `num_sets` new addresses.
+/// The seconds a commit of `num_sets` new addresses.
 fn commit_time(
     setting: &Setting,
-    database: &Database,
+    database: &Engine,
     (round, num_sets, num_vertices): (usize, u64, u64),
     time: Duration,
 ) -> Result<f64> {
@@ -92,7 +92,7 @@ fn commit_time(
     Ok(seconds / num_commits as f64)
 }
 
-/// All lines: times, so that a ratio of 2 is half the rate.
+/// Measures all lines as times: a ratio of 2 is half the rate.
 pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
     let (time, num_pairs) = if is_quick { (Duration::from_millis(10), 1) } else { (Duration::from_millis(400), 5) };
     let num_vertices = if is_quick { QUICK_VERTICES } else { NUM_VERTICES };

@@ -1,13 +1,13 @@
-//! What properties and parallel edges cost: commits of each kind of graph beside those of a plain one, in turn.
+//! The cost of properties and parallel edges: commits to each kind of graph in turn with commits to a plain one.
 
 use std::path::Path;
 use std::time::Duration;
 
+use anden_base::parallel::Pool;
+use anden_engine::{Durability, Engine, GraphOptions, KeyScheme, Missing, Update};
+use anden_graph::Graph;
+use anden_graph::property::OwnedValue;
 use anyhow::{Result, ensure};
-use base::parallel::Pool;
-use engine::{Database, Durability, GraphOptions, KeyScheme, Missing, Update};
-use graph::Graph;
-use graph::property::OwnedValue;
 
 use super::commits::{NUM_VERTICES, edge};
 use super::stage::{Client, Clock, side_by_side};
@@ -15,26 +15,26 @@ use crate::harness::{Pairs, seconds};
 use crate::report::{Line, Report, at_most};
 use crate::setting::Setting;
 
-/// The largest batch.
+/// The number of edges in the largest batch.
 const LARGEST: u64 = 1_000_000;
 const QUICK_LARGEST: u64 = 1_000;
 
-/// What is committed.
+/// The kind of the committed changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Edges of a simple graph.
     Plain,
-    /// The same with three properties: an `i64`, an `f64` and a short string.
+    /// Edges with three properties: an `i64`, an `f64` and a short string.
     Properties,
     /// Edges of a multigraph.
     Parallel,
-    /// New values of a property of edges that are there.
+    /// New property values of existing edges.
     Sets,
 }
 
 impl Kind {
-    /// An empty graph whose changes stay in memory and in the log, with types for its properties.
-    pub(super) fn create(self, directory: &Path) -> Result<Database> {
+    /// An empty graph with declared property types. Its changes stay in memory and in the WAL.
+    pub(super) fn create(self, directory: &Path) -> Result<Engine> {
         if directory.exists() {
             std::fs::remove_dir_all(directory)?;
         }
@@ -45,7 +45,7 @@ impl Kind {
             edge_properties: matches!(self, Self::Properties | Self::Sets),
             ..GraphOptions::default()
         };
-        let database = Database::create(directory, options)?;
+        let database = Engine::create(directory, options)?;
         database.set_checkpoint_bytes(None);
         database.set_durability(Durability::None);
         let pool = Pool::new(1)?;
@@ -84,10 +84,10 @@ impl Kind {
     }
 }
 
-/// Edges whose values are set.
+/// The number of edges that get new values.
 const SET_EDGES: u64 = 1 << 16;
 
-/// Seconds a commit of clients that wait for each.
+/// The seconds a commit, with clients that wait for each.
 fn commit_time(
     setting: &Setting,
     kind: Kind,
@@ -117,7 +117,7 @@ fn commit_time(
     Ok(seconds / num_commits as f64)
 }
 
-/// Seconds an edge of batches of a size, one after the other.
+/// The seconds an edge, in batches of `size` one after the other.
 fn batch_time(setting: &Setting, kind: Kind, size: u64, num_edges: u64) -> Result<f64> {
     let database = kind.create(&setting.scratch.join("kinds.anden"))?;
     let mut total = 0.0;
@@ -133,7 +133,7 @@ fn batch_time(setting: &Setting, kind: Kind, size: u64, num_edges: u64) -> Resul
     Ok(total / num_edges as f64)
 }
 
-/// All lines: times, so that a ratio of 2 is half the rate.
+/// Measures all lines as times: a ratio of 2 is half the rate.
 pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
     let (time, num_pairs) = if is_quick { (Duration::from_millis(10), 1) } else { (Duration::from_millis(400), 5) };
     let mut compare = |name: String, other: &str, most: f64, pairs: Pairs| {

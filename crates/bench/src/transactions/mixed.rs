@@ -1,15 +1,15 @@
-//! Queries and analyses beside each other, and beside edges that arrive.
+//! Concurrent queries and analyses, with and without arriving edges.
 
 use std::time::{Duration, Instant};
 
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_engine::{Missing, Split, Update, Workers};
+use anden_graph::{Graph, WeightedEdges};
+use anden_kernels::Context;
+use anden_kernels::pagerank::{PageRankParams, pagerank};
+use anden_kernels::sssp::{Distances, SsspParams, sssp};
 use anyhow::{Result, anyhow, ensure};
-use base::VertexId;
-use base::parallel::Pool;
-use engine::{Missing, Split, Update, Workers};
-use graph::{Graph, InEdges, WeightedEdges};
-use kernels::Context;
-use kernels::pagerank::{PageRankParams, pagerank};
-use kernels::sssp::{Distances, SsspParams, sssp};
 
 use super::ground::{Ground, WeightedEdge};
 use super::navigation::{Question, client, updates};
@@ -18,40 +18,40 @@ use crate::harness::seconds;
 use crate::report::{Line, Report};
 use crate::setting::Setting;
 
-/// Edges that arrive in a second, and in a transaction.
+/// The edges that arrive a second, and in one transaction.
 const ARRIVALS_A_SECOND: usize = 100_000;
 const BATCH: usize = 1000;
-/// What is in memory before a snapshot is made, where that is not 64 MB.
+/// The memtable size that starts a checkpoint, in lines with rare checkpoints instead of one every 64 MB.
 const RARE_CHECKPOINT_BYTES: u64 = 1 << 30;
-/// How long results of a run are held against plain graphs, in the order in which they were found.
+/// The time to verify the results of a run against plain graphs, in the order of the results.
 const CHECK_TIME: Duration = Duration::from_secs(8);
 
-/// What an analysis found.
+/// The result of an analysis.
 enum Finding {
     Distances { source: VertexId, distances: Vec<u64> },
     Ranks(Vec<f64>),
 }
 
-/// An analysis that was made.
+/// A finished analysis.
 struct Analysis {
     seconds: f64,
-    /// How many edges there were.
+    /// The number of edges in its view.
     num_edges: u64,
     finding: Finding,
 }
 
-/// What a client did.
+/// The result of a client.
 enum Done {
-    /// Queries.
+    /// The number of queries.
     Asked(u64),
     Analysed(Vec<Analysis>),
-    /// Seconds that each transaction took.
+    /// The seconds of each transaction.
     Ingested(Vec<f64>),
 }
 
 impl Finding {
-    /// Shortest paths from a vertex, or ranks, in turn.
-    fn of(ctx: &Context<'_>, graph: &(impl InEdges + WeightedEdges), number: usize) -> Result<Self> {
+    /// Computes shortest paths from a vertex for even numbers, ranks for odd ones.
+    fn of(ctx: &Context<'_>, graph: &impl WeightedEdges, number: usize) -> Result<Self> {
         if number % 2 == 1 {
             return Ok(Self::Ranks(pagerank(ctx, graph, &PageRankParams::default())?.scores));
         }
@@ -62,8 +62,8 @@ impl Finding {
         }
     }
 
-    /// Whether a kernel finds the same in a graph.
-    fn is_right(&self, ctx: &Context<'_>, graph: &(impl InEdges + WeightedEdges)) -> Result<bool> {
+    /// Whether a kernel on `graph` computes this result.
+    fn is_right(&self, ctx: &Context<'_>, graph: &impl WeightedEdges) -> Result<bool> {
         match self {
             Self::Distances { source, distances } => {
                 let params = SsspParams { source: *source, ..SsspParams::default() };
@@ -78,7 +78,7 @@ impl Finding {
     }
 }
 
-/// Analyses what is committed, again and again.
+/// A client that analyses the newest committed version repeatedly.
 fn analyst<'a>(ground: &'a Ground, workers: &'a Workers) -> Client<'a, Done> {
     Box::new(move |clock: &Clock<'_>| {
         let mut done: Vec<Analysis> = Vec::new();
@@ -105,7 +105,7 @@ struct Rates {
     analytic: f64,
 }
 
-/// The mean rate of both kernels, as if each were run as often as the other.
+/// The rate of analyses if both kernels ran equally often.
 fn analytic_rate(analyses: &[Analysis]) -> f64 {
     let mean = |first: usize| {
         let times: Vec<f64> = analyses.iter().skip(first).step_by(2).map(|analysis| analysis.seconds).collect();
@@ -115,7 +115,7 @@ fn analytic_rate(analyses: &[Analysis]) -> f64 {
     if both > 0.0 { 2.0 / both } else { 0.0 }
 }
 
-/// What runs at once.
+/// The concurrent clients of a run.
 #[derive(Clone, Copy)]
 struct Cast {
     num_askers: usize,
@@ -126,7 +126,7 @@ struct Cast {
 struct Outcome {
     rates: Rates,
     analyses: Vec<Analysis>,
-    /// Seconds of each transaction.
+    /// The seconds of each transaction.
     commits: Vec<f64>,
     seconds: f64,
 }
@@ -150,7 +150,7 @@ fn play(ground: &Ground, split: Split, cast: Cast, arrivals: &[Vec<Update>], tim
         Outcome { rates: Rates::default(), analyses: Vec::new(), commits: Vec::new(), seconds: time.as_secs_f64() };
     for done in done {
         match done {
-            // Who asks ends with the time; who analyses ends his last analysis.
+            // Query clients stop when the time is over. An analysis runs to its end.
             Done::Asked(number) => outcome.rates.navigational += number as f64 / time.as_secs_f64(),
             Done::Analysed(analyses) => outcome.analyses = analyses,
             Done::Ingested(commits) => outcome.commits = commits,
@@ -161,7 +161,7 @@ fn play(ground: &Ground, split: Split, cast: Cast, arrivals: &[Vec<Update>], tim
     Ok(outcome)
 }
 
-/// Applies transactions at their times, for as long as there are some.
+/// Applies the transactions at their scheduled times until the run ends or none is left.
 fn ingest(ground: &Ground, arrivals: &[Vec<Update>], clock: &Clock<'_>) -> Result<Vec<f64>> {
     let pool = Pool::new(1)?;
     let start = Instant::now();
@@ -181,9 +181,8 @@ fn ingest(ground: &Ground, arrivals: &[Vec<Update>], clock: &Clock<'_>) -> Resul
     Ok(times)
 }
 
-/// Holds what was found against kernels on a graph that is built of the edges that had arrived by then, as far as that
-/// is done in `time`; gives how many results were looked at. A number of edges that no whole transaction leads to is a
-/// fault too.
+/// Verifies results against kernels on a plain graph of the edges that had arrived, for at most `time`. Returns the
+/// number of verified results. An edge count between two transactions is an error too.
 fn check(
     setting: &Setting,
     ground: &Ground,
@@ -208,7 +207,7 @@ fn check(
     Ok(num_checked)
 }
 
-/// The lines of a graph: each alone on its share of the cores, both, and both while edges arrive.
+/// Measures queries and analyses alone on their share of the cores, together, and together while edges arrive.
 pub(super) fn lines(setting: &Setting, ground: &Ground, is_quick: bool, report: &mut Report) -> Result<()> {
     let time = Duration::from_millis(if is_quick { 300 } else { 5_000 });
     let cores = setting.pool.num_threads();
@@ -218,7 +217,7 @@ pub(super) fn lines(setting: &Setting, ground: &Ground, is_quick: bool, report: 
     let shared = Split::of_cores(cores);
     let cast = |num_askers, has_analyst, ingests| Cast { num_askers, has_analyst, ingests };
     let name = ground.name;
-    // On the cores that each has beside the other: analyses on all cores gain less than there are more.
+    // Alone, each runs on its share of the cores, because analyses do not scale linearly to all cores.
     let alone = |what: &str, report: &mut Report| -> Result<Rates> {
         let navigational = play(ground, shared, cast(shared.navigational, false, false), &[], time)?.rates.navigational;
         let analytic = play(ground, shared, cast(0, true, false), &[], time)?.rates.analytic;
@@ -272,11 +271,11 @@ pub(super) fn lines(setting: &Setting, ground: &Ground, is_quick: bool, report: 
 }
 
 fn checked_line(name: &str, num_checked: usize, num_analyses: usize) -> Line {
-    let of = format!("of {num_analyses}, each the same as of a plain graph of that moment");
+    let of = format!("{num_analyses} in all, each equal to a run on a plain graph of that moment");
     Line::figure(format!("{name}: analyses checked"), "", num_checked as f64, of)
 }
 
-/// Queries and analyses beside arrivals, with every analysis held against a plain graph of its moment.
+/// Runs queries and analyses beside arriving edges, and verifies every analysis against a plain graph of its epoch.
 pub(super) fn checked(setting: &Setting, ground: &Ground, report: &mut Report) -> Result<()> {
     let time = Duration::from_secs(10);
     let num_batches = (time.as_secs_f64() * ARRIVALS_A_SECOND as f64) as usize / BATCH;

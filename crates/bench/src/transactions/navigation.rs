@@ -1,33 +1,33 @@
-//! Navigational queries: how many a second, alone and over changes that are in memory.
+//! The rate of navigational queries, over a snapshot and over changes in memory.
 
 use std::time::Duration;
 
+use anden_base::VertexId;
+use anden_engine::{Engine, Missing, SnapshotView, Split, Update, Workers};
+use anden_kernels::Context;
+use anden_kernels::bfs::{BfsParams, bfs};
+use anden_kernels::query::{friends_of_friends, path, weighted_path};
+use anden_kernels::sssp::{DistanceValue, Distances, SsspParams, sssp};
 use anyhow::{Result, ensure};
-use base::VertexId;
-use engine::{Database, Missing, Split, Update, View, Workers};
-use kernels::Context;
-use kernels::bfs::{BfsParams, bfs};
-use kernels::query::{friends_of_friends, path, weighted_path};
-use kernels::sssp::{DistanceValue, Distances, SsspParams, sssp};
 
 use super::ground::{Ground, WeightedEdge};
 use super::stage::{Client, Clock, side_by_side};
 use crate::report::{Line, Report};
 use crate::setting::Setting;
 
-/// One in so many edges is added before the second measurement.
+/// One in this many edges is added before the second measurement.
 const CHANGED: u64 = 100;
-/// Answers that are held against the whole-graph kernels.
+/// The number of answers to verify against whole-graph kernels.
 const NUM_CHECKED: usize = 10;
 
-/// What a query asks.
+/// A kind of query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Question {
-    /// For a path of the fewest edges.
+    /// The path with the fewest edges.
     Path,
-    /// For a path of the least weight.
+    /// The path with the least weight.
     WeightedPath,
-    /// For the friends of friends of the first vertex.
+    /// The friends of friends of the first vertex.
     TwoHops,
 }
 
@@ -48,8 +48,8 @@ impl Question {
         }
     }
 
-    /// The length of the path, or how many friends there are.
-    pub(super) fn ask(self, ctx: &Context<'_>, view: &View, ends: (VertexId, VertexId)) -> Result<u64> {
+    /// Runs the query. Returns the length of the path, or the number of friends of friends.
+    pub(super) fn ask(self, ctx: &Context<'_>, view: &SnapshotView, ends: (VertexId, VertexId)) -> Result<u64> {
         let (source, target) = ends;
         Ok(match self {
             Self::Path => path(ctx, view, source, target)?.map_or(u64::MAX, |path| path.length() as u64),
@@ -61,8 +61,8 @@ impl Question {
         })
     }
 
-    /// What the whole-graph kernels say.
-    fn truth(self, ctx: &Context<'_>, view: &View, (source, target): (VertexId, VertexId)) -> Result<u64> {
+    /// The answer of the whole-graph kernels.
+    fn truth(self, ctx: &Context<'_>, view: &SnapshotView, (source, target): (VertexId, VertexId)) -> Result<u64> {
         if self == Self::WeightedPath {
             let distances = sssp(ctx, view, &SsspParams { source, ..SsspParams::default() })?.distances;
             return Ok(match distances {
@@ -78,9 +78,9 @@ impl Question {
     }
 }
 
-/// A client that asks again and again; returns how often.
+/// A client that repeats queries. Returns their number.
 pub(super) fn client<'a>(
-    database: &'a Database,
+    database: &'a Engine,
     workers: &'a Workers,
     question: Question,
     pairs: &'a [(VertexId, VertexId)],
@@ -100,7 +100,7 @@ pub(super) fn client<'a>(
     })
 }
 
-/// Thousands of queries a second of so many clients together.
+/// Thousands of queries a second of all clients together.
 pub(super) fn rate(
     ground: &Ground,
     question: Question,
@@ -124,7 +124,7 @@ fn check(setting: &Setting, ground: &Ground, question: Question) -> Result<()> {
     Ok(())
 }
 
-/// The lines of a graph: over its snapshot, and over changes.
+/// Measures a graph over its snapshot and over changes.
 pub(super) fn lines(
     setting: &Setting,
     ground: &Ground,
@@ -149,7 +149,7 @@ pub(super) fn lines(
     measure("", report)?;
     #[cfg(feature = "rivals")]
     super::rivals::navigation(setting, ground, questions, is_quick, report)?;
-    let num_changed = (graph::Graph::num_edges(&ground.database.view()?) / CHANGED) as usize;
+    let num_changed = (anden_graph::Graph::num_edges(&ground.database.view()?) / CHANGED) as usize;
     let edges = ground.new_edges(num_changed)?;
     ground.database.apply(&updates(&edges, true), Missing::Lenient, &setting.pool)?;
     measure(" with 1 % more live", report)?;
@@ -158,7 +158,7 @@ pub(super) fn lines(
     Ok(())
 }
 
-/// Edges that come, or go.
+/// Updates that add or remove edges.
 pub(super) fn updates(edges: &[WeightedEdge], is_added: bool) -> Vec<Update> {
     let update = |&(source, target, weight): &WeightedEdge| match is_added {
         true => Update::add_weighted_edge(u64::from(source), u64::from(target), i64::from(weight)),

@@ -1,14 +1,14 @@
-//! How long a database takes to open after a crash.
+//! The time to open a database after a crash.
 //!
-//! The crash is a copy of the files while the database is open: it has a log, and no snapshot of what is in it. Each
-//! transaction is a group of its own, as one client makes them that waits for each: more records than any other way.
+//! The crash is a copy of the files of an open database, with a WAL that no snapshot covers. Each transaction is a
+//! group of its own, as from one client that waits for each. That gives the largest number of records.
 
 use std::path::Path;
 
+use anden_engine::{Durability, Engine, Missing, Update};
+use anden_graph::Graph;
+use anden_graph::property::OwnedValue;
 use anyhow::{Result, ensure};
-use engine::{Database, Durability, Missing, Update};
-use graph::Graph;
-use graph::property::OwnedValue;
 
 use super::commits::edge;
 use super::kinds::Kind;
@@ -16,11 +16,11 @@ use crate::harness::seconds;
 use crate::report::{Line, Report};
 use crate::setting::Setting;
 
-/// Transactions that are logged.
+/// The number of logged transactions.
 const TRANSACTIONS: u64 = 10_000_000;
 const QUICK_TRANSACTIONS: u64 = 20_000;
 
-/// All lines.
+/// Measures all lines.
 pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
     let num_transactions = if is_quick { QUICK_TRANSACTIONS } else { TRANSACTIONS };
     let (plain, plain_bytes) = time_to_open(setting, num_transactions, |number, updates| {
@@ -43,8 +43,8 @@ pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> R
     Ok(())
 }
 
-/// The seconds that opening takes after logged commits, and the bytes of the files. Edges have properties where the
-/// first commit gives them some.
+/// The seconds to open after logged commits, and the bytes of the files. The first commit decides whether edges have
+/// properties.
 fn time_to_open(
     setting: &Setting,
     num_transactions: u64,
@@ -64,7 +64,7 @@ fn time_to_open(
     let num_edges = database.view()?.num_edges();
     let num_bytes = copy_files(&directory, &copy)?;
     drop(database);
-    let (time, opened) = seconds(|| Database::open(&copy));
+    let (time, opened) = seconds(|| Engine::open(&copy));
     let opened = opened?;
     let found = opened.view()?.num_edges();
     ensure!(found == num_edges, "{num_edges} edges were committed, {found} are left");

@@ -1,13 +1,15 @@
-//! A file of updates that is applied: small transactions in flight against one by one, and one batch that is too large to
-//! wait in memory for a snapshot against the same that is logged and waits.
+//! Application of a file of updates: small transactions in flight against one by one, and one batch beyond the
+//! memtable's limit against that batch in the WAL.
 //!
-//! Both sides read the same text into an empty graph of their own. One by one is what a budget of memory asks for, so that
-//! side has one which nothing exceeds.
+//! Both sides read one text into an empty graph each. A memory budget makes transactions run one by one, so that side
+//! has a budget that nothing exceeds.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anden::{ApplyOptions, Database, Durability, InputPath, Session};
+use anden::changes::ApplyOptions;
+use anden::load::InputPath;
+use anden::{Database, Durability, OpenOptions, Session};
 use anyhow::{Result, ensure};
 
 use super::commits::{edge, empty};
@@ -15,21 +17,21 @@ use crate::harness::{Pairs, seconds};
 use crate::report::{Line, Report};
 use crate::setting::Setting;
 
-/// Updates in transactions, and of each.
+/// The number of updates, and of updates in a transaction.
 const UPDATES: u64 = 2_000_000;
 const QUICK_UPDATES: u64 = 20_000;
 const TRANSACTION: usize = 1000;
-/// One update more than may wait in memory for a snapshot with so many bytes for those that one is made of.
+/// One update more than the memtable may hold at this checkpoint size, so that the batch becomes a snapshot.
 const LARGE_BATCH: u64 = (1 << 24) + 1;
 const CHECKPOINT_BYTES: u64 = 64 << 20;
 const QUICK_LARGE_BATCH: u64 = (1 << 18) + 1;
 const QUICK_CHECKPOINT_BYTES: u64 = 1 << 20;
-/// A budget that nothing exceeds.
+/// A memory budget that nothing exceeds.
 const ANY_MEMORY: u64 = 1 << 40;
-/// Pairs of runs at most: the large ones take half a minute each.
+/// The most pairs of runs: a large run takes half a minute.
 const PAIRS: usize = 3;
 
-/// All lines.
+/// Measures all lines.
 pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
     let num_pairs = setting.num_pairs.min(PAIRS);
     let num_updates = if is_quick { QUICK_UPDATES } else { UPDATES };
@@ -67,7 +69,7 @@ pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> R
     Ok(std::fs::remove_file(&file)?)
 }
 
-/// So many different edges, each a line.
+/// Writes `num_updates` edges, one a line.
 fn write_updates(setting: &Setting, num_updates: u64) -> Result<PathBuf> {
     let path = setting.scratch.join("updates.txt");
     let mut file = BufWriter::new(std::fs::File::create(&path)?);
@@ -79,15 +81,15 @@ fn write_updates(setting: &Setting, num_updates: u64) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// An empty graph that updates are applied to.
+/// An empty, open graph.
 fn opened(setting: &Setting, memory: Option<u64>) -> Result<Database> {
     let directory = setting.scratch.join("replay.anden");
     empty(&directory)?.close()?;
     let session = Session::new(setting.pool.num_threads())?.with_memory(memory);
-    Ok(Database::open_in(&directory, &session)?)
+    Ok(Database::open_with(&directory, &OpenOptions::from(&session))?)
 }
 
-/// Gives how long it took.
+/// Applies the file. Returns the seconds.
 fn apply(database: &Database, file: &Path, options: &ApplyOptions, num_updates: u64) -> Result<f64> {
     let (time, applied) = seconds(|| database.apply_file(&InputPath::File(file.to_owned()), options, |_| Ok(())));
     let applied = applied?.updates;

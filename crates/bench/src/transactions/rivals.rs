@@ -1,8 +1,8 @@
-//! Other stores, each set up as its documentation advises: SQLite with a table that is its index, and redb.
+//! Other stores, set up as their documentation advises: SQLite with a table that is its own index, and redb.
 //!
-//! SQLite has one writer at a time, so its clients share one connection under a lock, which is faster than having
-//! it try again. Its write-ahead log with `synchronous` at `FULL`, `NORMAL` and `OFF` promises about what ours does
-//! with `sync`, `batched` and `none`; redb has `Immediate` and `None`.
+//! SQLite has one writer at a time. Its clients share one connection under a lock, which is faster than retries. Its
+//! write-ahead log with `synchronous` at `FULL`, `NORMAL` and `OFF` promises roughly what our `sync`, `batched` and
+//! `none` promise. The durabilities of redb are `Immediate` and `None`.
 
 mod stores;
 
@@ -11,10 +11,10 @@ use std::collections::{BinaryHeap, HashMap};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use anden_base::VertexId;
+use anden_graph::{Graph, GraphKind};
+use anden_kernels::Context;
 use anyhow::{Result, ensure};
-use base::VertexId;
-use graph::{Direction, Graph};
-use kernels::Context;
 use rusqlite::{Connection, Statement, params};
 
 pub(super) use self::stores::{Promise, stores};
@@ -24,7 +24,7 @@ use crate::harness::{Pairs, seconds};
 use crate::report::{Line, Report};
 use crate::setting::Setting;
 
-/// A database with a table of edges, under a lock.
+/// An SQLite database with a table of edges, under a lock.
 struct Sqlite(Mutex<Connection>);
 
 const INSERT: &str = "INSERT OR REPLACE INTO edges VALUES (?1, ?2, ?3)";
@@ -46,10 +46,10 @@ impl Sqlite {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The edges of a ground, undirected ones in both directions.
+    /// Inserts the edges of a ground, undirected ones in both directions.
     fn fill(&self, ground: &Ground) -> Result<()> {
         let mut edges = ground.edges()?;
-        if ground.database.snapshot(1)?.direction() == Direction::Undirected {
+        if ground.database.snapshot(1)?.graph_kind() == GraphKind::Undirected {
             edges.extend(edges.clone().into_iter().map(|(source, target, weight)| (target, source, weight)));
         }
         edges.sort_unstable();
@@ -66,7 +66,7 @@ impl Sqlite {
     }
 }
 
-/// The path of a file that is not there, nor what SQLite keeps beside it.
+/// The path of a new file. Removes an old one and the files that SQLite keeps beside it.
 fn fresh(directory: &Path, name: &str) -> Result<std::path::PathBuf> {
     for suffix in ["", "-wal", "-shm"] {
         let path = directory.join(format!("{name}{suffix}"));
@@ -77,18 +77,18 @@ fn fresh(directory: &Path, name: &str) -> Result<std::path::PathBuf> {
     Ok(directory.join(name))
 }
 
-/// The length of a path in hops: rows come level by level, so the first that has the target ends the search.
+/// The length of a path in hops. Rows come level by level, so the first row with the target ends the search.
 const PATH: &str = "WITH RECURSIVE reached(vertex, hops) AS (VALUES (?1, 0) UNION
     SELECT edges.target, hops + 1 FROM reached JOIN edges ON edges.source = reached.vertex WHERE hops < 10)
     SELECT hops FROM reached WHERE vertex = ?2 LIMIT 1";
-/// Friends of friends who are no friends.
+/// Friends of friends that are not friends.
 const TWO_HOPS: &str = "SELECT count(*) FROM (SELECT DISTINCT far.target FROM edges AS near
     JOIN edges AS far ON far.source = near.target
     WHERE near.source = ?1 AND far.target <> ?1
     AND NOT EXISTS (SELECT 1 FROM edges WHERE source = ?1 AND target = far.target))";
 
-/// The least weight of a path: rows come in the order of their weights, so the first that has the target ends the search.
-/// A vertex is come to with every weight that there is, since a recursive query cannot settle it.
+/// The least weight of a path. Rows come in the order of their weights, so the first row with the target ends the
+/// search. A recursive query cannot settle a vertex, so it reaches a vertex with every possible weight.
 const WEIGHTED_PATH: &str = "WITH RECURSIVE reached(vertex, weight) AS (VALUES (?1, 0) UNION
     SELECT edges.target, reached.weight + edges.weight FROM reached JOIN edges ON edges.source = reached.vertex
     ORDER BY 2)
@@ -96,7 +96,7 @@ const WEIGHTED_PATH: &str = "WITH RECURSIVE reached(vertex, weight) AS (VALUES (
 
 const EDGES_OF: &str = "SELECT target, weight FROM edges WHERE source = ?1";
 
-/// The least weight of a path by Dijkstra's algorithm, which asks for the edges of each vertex that it settles.
+/// The least weight of a path by Dijkstra's algorithm, with one SQL query for the edges of each settled vertex.
 fn least_weight(edges_of: &mut Statement<'_>, source: VertexId, target: VertexId) -> Result<u64> {
     let mut distances = HashMap::from([(source, 0)]);
     let mut queue = BinaryHeap::from([Reverse((0, source))]);
@@ -119,20 +119,20 @@ fn least_weight(edges_of: &mut Statement<'_>, source: VertexId, target: VertexId
     Ok(u64::MAX)
 }
 
-/// How SQLite is asked a question.
+/// A way to query SQLite.
 #[derive(Clone, Copy)]
 struct Way {
     name: &'static str,
     text: &'static str,
-    /// Whether the text gives the edges of a vertex, and the rest is done here.
+    /// Whether the statement returns the edges of a vertex, and Dijkstra's algorithm runs here.
     is_dijkstra: bool,
-    /// Measurements of either side, and queries of each: fewer of a slow way.
+    /// The numbers of measurements of either side and of queries in each; smaller for a slow way.
     num_pairs: usize,
     num_queries: usize,
 }
 
 impl Way {
-    /// All ways to ask a question.
+    /// All ways to ask `question`.
     fn all(question: Question, is_quick: bool) -> Vec<Self> {
         let query = |text| Self { name: "SQLite", text, is_dijkstra: false, num_pairs: 7, num_queries: 100 };
         let mut ways = match question {
@@ -149,7 +149,7 @@ impl Way {
         ways
     }
 
-    /// The answer of a statement of this way.
+    /// Runs the statement. Returns the answer.
     fn ask(self, statement: &mut Statement<'_>, question: Question, ends: (VertexId, VertexId)) -> Result<u64> {
         let (source, target) = ends;
         if self.is_dijkstra {
@@ -165,7 +165,7 @@ impl Way {
     }
 }
 
-/// The same queries, one after the other on one thread, here and there.
+/// Compares SQLite and ours on equal queries, one after the other on one thread.
 pub(super) fn navigation(
     setting: &Setting,
     ground: &Ground,

@@ -1,4 +1,4 @@
-//! What all parts need: random numbers, and clients that work side by side for a while.
+//! Clients that run concurrently for some time.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,28 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 
-/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ x >> 31
-    }
-
-    /// A number below `bound`.
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
-    }
-}
-
-/// Whether clients are to go on.
+/// The stop signal for clients.
 pub(super) struct Clock<'a> {
     is_over: &'a AtomicBool,
 }
@@ -38,11 +17,11 @@ impl Clock<'_> {
     }
 }
 
-/// Work of one client; it is called with its clock, and goes on until that stops.
+/// The work of a client, which runs until its clock stops.
 pub(super) type Client<'a, R> = Box<dyn FnOnce(&Clock<'_>) -> Result<R> + Send + 'a>;
 
-/// Lets clients work at the same time, each on a thread, for some time; gives what each returns, and the seconds that
-/// passed until the last was done.
+/// Runs each client on a thread of its own for `time`. Returns the results, and the seconds until the last client was
+/// done.
 pub(super) fn side_by_side<R: Send>(clients: Vec<Client<'_, R>>, time: Duration) -> Result<(Vec<R>, f64)> {
     let is_over = AtomicBool::new(false);
     let start = Barrier::new(clients.len() + 1);
@@ -53,7 +32,7 @@ pub(super) fn side_by_side<R: Send>(clients: Vec<Client<'_, R>>, time: Duration)
                 scope.spawn(|| {
                     start.wait();
                     let done = client(&Clock { is_over: &is_over });
-                    // Without one of them, the others measure something else.
+                    // Without this client, the others would measure another load.
                     if done.is_err() {
                         is_over.store(true, Ordering::Relaxed);
                     }
@@ -73,7 +52,7 @@ pub(super) fn side_by_side<R: Send>(clients: Vec<Client<'_, R>>, time: Duration)
     })
 }
 
-/// The value that so many in a thousand do not exceed; sorts them. 0 of nothing.
+/// The value that `per_mille` of the values do not exceed, or 0 without values. Sorts the values.
 pub(super) fn quantile(values: &mut [f64], per_mille: usize) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {

@@ -1,4 +1,4 @@
-//! Ours beside the rivals: each batch into all containers in turn, and what ours does to the best of the others.
+//! Our container against the rivals: every container takes each batch in turn, and ours is compared with the best.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -10,14 +10,14 @@ use crate::harness::Pairs;
 use crate::report::{Line, Report, at_least};
 use crate::setting::Setting;
 
-/// There are fewer trials than of ours alone, but so many at least.
+/// One in this many trials of our own lines runs here, but at least [`LEAST_TRIALS`].
 const SHARE: usize = 4;
 const LEAST_TRIALS: usize = 3;
 
-/// What all rivals together are called.
+/// The name that selects all rivals.
 const RIVALS: &str = "rivals";
 
-/// How many times as fast as the best rival ours is to insert so many edges at once.
+/// The target speed of an insertion of `len` edges, as a multiple of the best rival's.
 fn target(len: usize) -> f64 {
     match len {
         10_000.. => 2.0,
@@ -26,11 +26,11 @@ fn target(len: usize) -> f64 {
     }
 }
 
-/// A container with the graph.
+/// A container that holds the graph.
 struct Side {
     name: &'static str,
     container: Box<dyn Container>,
-    /// Of the batches of one size: removals as ours, insertions as the other side.
+    /// The times of one batch size: removals as ours, insertions as the other side.
     times: Pairs,
 }
 
@@ -40,7 +40,7 @@ impl Side {
     }
 }
 
-/// Measures the rivals that are wanted, beside ours.
+/// Measures the selected rivals in turn with ours.
 pub(super) fn run(setting: &Setting, report: &mut Report, edges: Batch<'_>, sizes: &[(usize, usize)]) -> Result<()> {
     let scale = setting.origin.scale();
     let num_vertices = 1_usize << scale;
@@ -81,11 +81,11 @@ pub(super) fn run(setting: &Setting, report: &mut Report, edges: Batch<'_>, size
     Ok(())
 }
 
-/// Ours against the rival with the highest rate.
+/// Reports ours against the rival with the highest rate.
 fn report_best(report: &mut Report, ours: &Side, rivals: &[Side], len: usize) {
     let Some(best) = rivals.iter().min_by(|a, b| a.times.other().total_cmp(&b.times.other())) else { return };
     let rate = |time: f64| len as f64 / time / 1e6;
-    // Of rates, so that more is better.
+    // A ratio of rates, so that more is better.
     let (ratio, low, high) = best.times.beside(&ours.times).ratio();
     report.line(Line {
         other: Line::beside(rate(best.times.other()), "the best rival"),

@@ -1,68 +1,69 @@
-//! The same batches through a database: dense ids, out-edges, over a snapshot that holds the graph or over an
-//! empty one. As the other containers it is in memory; with a log, it is also measured.
+//! The batches of `updates` through a database: dense ids, out-edges, over a snapshot with the graph or an empty one.
+//!
+//! The database is in memory, as the other containers are. With a WAL it is measured too.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_engine::{Durability, Engine, GraphOptions, KeyScheme, LoadOptions, Op};
+use anden_formats::{InputPath, generated, write_file};
+use anden_graph::generate::Generator;
 use anyhow::Result;
-use base::parallel::Pool;
-use base::progress::Silent;
-use engine::{Database, Durability, Fate, GraphOptions, KeyScheme, LoadOptions};
-use graph::formats::{InputPath, write_file};
-use graph::generate::Generator;
 
 use super::readers::{Live, Reading};
 use super::{Batch, Container};
 use crate::harness::seconds;
 
-/// What is measured: out-edges of a directed graph, whose keys are ids.
+/// The kind of graph: directed, out-edges only, keys that are ids.
 fn kind() -> GraphOptions {
     GraphOptions { keys: KeyScheme::Dense, in_edges: false, ..GraphOptions::default() }
 }
 
-/// A database of which no snapshot is made meanwhile.
+/// A database without automatic checkpoints.
 pub(super) struct ThroughDatabase {
-    database: Arc<Database>,
+    database: Arc<Engine>,
 }
 
 impl ThroughDatabase {
-    /// Over an empty snapshot.
+    /// A database in memory with an empty snapshot.
     pub(super) fn empty() -> Result<Self> {
-        Ok(Self::without_snapshots(Database::in_memory(kind())?))
+        Ok(Self::without_snapshots(Engine::in_memory(kind())?))
     }
 
-    /// The same with a log, for which nobody waits as long as there is room for it in memory.
+    /// An empty database with a WAL. Commits do not wait for it while its buffer has room.
     pub(super) fn logged(scratch: &Path) -> Result<Self> {
         let directory = scratch.join("updates-logged.anden");
         remove(&directory)?;
-        let database = Database::create(&directory, kind())?;
+        let database = Engine::create(&directory, kind())?;
         database.set_durability(Durability::None);
         Ok(Self::without_snapshots(database))
     }
 
-    /// Over a snapshot with the edges that `generator` makes.
+    /// A database in memory with a snapshot of the generator's edges.
     pub(super) fn over(generator: &Generator, pool: &Pool, scratch: &Path) -> Result<Self> {
         let text = scratch.join("updates-base.el");
-        write_file(&text, |output| generator.write_edge_list(pool, output))?;
+        write_file(&text, |output| generated::write_edge_list(generator, pool, output))?;
         let options = LoadOptions { graph: kind(), ..LoadOptions::default() };
-        let database = Database::load_in_memory(&[InputPath::File(text.clone())], &options, pool, &Silent)?.0;
+        let database = Engine::load_in_memory(&[InputPath::File(text.clone())], &options, pool, &Silent)?.0;
         std::fs::remove_file(text)?;
         Ok(Self::without_snapshots(database))
     }
 
-    fn without_snapshots(database: Database) -> Self {
+    fn without_snapshots(database: Engine) -> Self {
         database.set_checkpoint_bytes(None);
         Self { database: Arc::new(database) }
     }
 
-    fn apply(&mut self, pool: &Pool, batch: Batch<'_>, fate: Fate) -> Result<f64> {
-        let (time, applied) = seconds(|| self.database.apply_edges(batch, fate, pool));
+    fn apply(&mut self, pool: &Pool, batch: Batch<'_>, op: Op) -> Result<f64> {
+        let (time, applied) = seconds(|| self.database.apply_edges(batch, op, pool));
         applied?;
         Ok(time)
     }
 }
 
-/// What an earlier benchmark left behind.
+/// Removes the files of an earlier benchmark.
 fn remove(directory: &Path) -> Result<()> {
     match directory.exists() {
         true => Ok(std::fs::remove_dir_all(directory)?),
@@ -72,11 +73,11 @@ fn remove(directory: &Path) -> Result<()> {
 
 impl Container for ThroughDatabase {
     fn insert(&mut self, pool: &Pool, batch: Batch<'_>) -> Result<f64> {
-        self.apply(pool, batch, Fate::Come)
+        self.apply(pool, batch, Op::Insert)
     }
 
     fn remove(&mut self, pool: &Pool, batch: Batch<'_>) -> Result<f64> {
-        self.apply(pool, batch, Fate::Go)
+        self.apply(pool, batch, Op::Delete)
     }
 }
 

@@ -1,51 +1,51 @@
-//! What readers cost the writer: one that analyses all the time, and many that look up a few lists.
+//! The cost of readers to the writer: one reader that analyses all the time, or many short reads.
 //!
-//! The writer has one thread and the readers another, so that each has a processor of its own where there are
-//! two; what is left is what they do to each other's memory.
+//! The writer and the readers have one thread each, so that each has a processor on a machine with two. The remaining
+//! cost is contention for memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_base::progress::CancelFlag;
+use anden_engine::Engine;
+use anden_graph::{Direction, Graph};
+use anden_kernels::Context;
+use anden_kernels::pagerank::{PageRankParams, pagerank};
 use anyhow::Result;
-use base::VertexId;
-use base::parallel::Pool;
-use base::progress::CancelFlag;
-use engine::Database;
-use graph::{Graph, InEdges};
-use kernels::Context;
-use kernels::pagerank::{PageRankParams, pagerank};
 
 use super::{Container, Supply};
 use crate::harness::{Pairs, median};
 use crate::report::{Line, Report};
 use crate::setting::Setting;
 
-/// Edges of a batch beside which PageRank runs, and how many batches make a round.
+/// The edges of a batch beside PageRank, and the batches of a round.
 const BATCH: usize = 10_000;
 const BATCHES: usize = 40;
-/// Short reads a second, and the lists that each reads.
+/// The short reads a second, and the lists of each.
 const READS_A_SECOND: u32 = 10_000;
 const LISTS: usize = 10;
-/// One-edge batches beside short reads.
+/// The number of one-edge batches beside short reads.
 const ONE_EDGE_TRIALS: usize = 20_000;
 
-/// A container that is read while it changes.
+/// A container that supports concurrent readers.
 pub(super) trait Live: Container {
-    /// Its readers.
+    /// A handle for readers.
     fn reading(&self) -> Box<dyn Reading>;
 }
 
-/// What readers do with a container while it changes.
+/// The operations of a concurrent reader.
 pub(super) trait Reading: Send {
-    /// Pins the newest version, reads these lists, and lets go; returns the number of entries.
+    /// Pins the newest version, reads the lists of `vertices`, and unpins. Returns the number of entries.
     fn read(&self, vertices: &[VertexId]) -> Result<u64>;
 
     /// Pins the newest version and ranks its vertices.
     fn analyse(&self, ctx: &Context<'_>) -> Result<()>;
 }
 
-impl Reading for terrace::Reader<()> {
+impl Reading for anden_memtable::Reader<()> {
     fn read(&self, vertices: &[VertexId]) -> Result<u64> {
         Ok(sum_of_lists(&self.pin(), vertices))
     }
@@ -55,7 +55,7 @@ impl Reading for terrace::Reader<()> {
     }
 }
 
-impl Reading for Arc<Database> {
+impl Reading for Arc<Engine> {
     fn read(&self, vertices: &[VertexId]) -> Result<u64> {
         Ok(sum_of_lists(&self.view()?, vertices))
     }
@@ -68,7 +68,7 @@ impl Reading for Arc<Database> {
 fn sum_of_lists(graph: &impl Graph, vertices: &[VertexId]) -> u64 {
     let mut sum = 0;
     for &vertex in vertices.iter().filter(|&&vertex| (vertex as usize) < graph.vertex_bound()) {
-        let _ = graph.for_each_out_fragment(vertex, |targets| {
+        let _ = graph.for_each_fragment(Direction::Out, vertex, |targets| {
             sum += targets.iter().map(|&target| u64::from(target)).sum::<u64>();
             std::ops::ControlFlow::Continue(())
         });
@@ -76,14 +76,14 @@ fn sum_of_lists(graph: &impl Graph, vertices: &[VertexId]) -> u64 {
     sum
 }
 
-fn rank(ctx: &Context<'_>, graph: &impl InEdges) -> Result<()> {
+fn rank(ctx: &Context<'_>, graph: &impl Graph) -> Result<()> {
     match pagerank(ctx, graph, &PageRankParams::default()) {
-        Ok(_) | Err(kernels::Error::Base(base::Error::Cancelled)) => Ok(()),
+        Ok(_) | Err(anden_kernels::Error::Base(anden_base::Error::Cancelled)) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// The lines of one side.
+/// Measures one side.
 pub(super) fn measure(
     setting: &Setting,
     report: &mut Report,
@@ -106,7 +106,7 @@ pub(super) fn measure(
         };
         let alone = round(container)?;
         let beside = beside_analysis(container, round)?;
-        // Rates, not times: what is left of them.
+        // The ratio is one of rates: the share of the speed that remains.
         pairs.push(BATCH as f64 / beside / 1e6, BATCH as f64 / alone / 1e6);
     }
     report.line(Line {
@@ -125,7 +125,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// Runs `work` while another thread analyses one version after the other.
+/// Runs `work` while another thread analyses version after version.
 fn beside_analysis<R>(container: &mut dyn Live, work: impl FnOnce(&mut dyn Live) -> Result<R>) -> Result<R> {
     let reading = container.reading();
     let is_over = CancelFlag::default();
@@ -135,7 +135,7 @@ fn beside_analysis<R>(container: &mut dyn Live, work: impl FnOnce(&mut dyn Live)
             let pool = Pool::new(1)?;
             let reading = reading;
             let ctx = Context { progress: &is_over, ..Context::new(&pool) };
-            while !base::progress::Progress::is_cancelled(&is_over) {
+            while !anden_base::progress::Progress::is_cancelled(&is_over) {
                 has_begun.store(true, Ordering::Relaxed);
                 reading.analyse(&ctx)?;
             }
@@ -151,7 +151,7 @@ fn beside_analysis<R>(container: &mut dyn Live, work: impl FnOnce(&mut dyn Live)
     })
 }
 
-/// Runs `work` while another thread reads a few lists again and again; returns its reads a second, too.
+/// Runs `work` while another thread does short reads. Returns the reads a second too.
 fn beside_short_reads<R>(
     setting: &Setting,
     container: &mut dyn Live,

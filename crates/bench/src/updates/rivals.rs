@@ -1,14 +1,14 @@
-//! What others keep a changing graph in: a set for each vertex, or one packed memory array for all. None
-//! of them has versions: a reader would have to wait for the writer.
+//! Other containers for a changing graph: one set a vertex, or one packed memory array for all. None has versions, so a
+//! reader would have to wait for the writer.
 
 use std::collections::{BTreeSet, HashSet};
 
-use base::parallel::Pool;
+use anden_base::parallel::Pool;
 
 use super::{Batch, Container};
 use crate::harness::seconds;
 
-/// The neighbours of a vertex.
+/// A set of the neighbors of a vertex.
 pub(super) trait Set: Default + Send {
     fn add(&mut self, target: u32);
     fn cut(&mut self, target: u32);
@@ -34,7 +34,7 @@ impl Set for HashSet<u32> {
     }
 }
 
-/// A sorted vector.
+/// The set as a sorted vector.
 impl Set for Vec<u32> {
     fn add(&mut self, target: u32) {
         if let Err(place) = self.binary_search(&target) {
@@ -49,7 +49,7 @@ impl Set for Vec<u32> {
     }
 }
 
-/// A set for each vertex.
+/// One set a vertex.
 pub(super) struct SetEach<S> {
     sets: Vec<S>,
 }
@@ -59,8 +59,8 @@ impl<S: Set> SetEach<S> {
         Self { sets: std::iter::repeat_with(S::default).take(num_vertices).collect() }
     }
 
-    /// Small batches are applied as they come; of large ones, each worker sorts and applies what falls to
-    /// its range of vertices.
+    /// Applies small batches in input order. For large batches, each worker sorts and applies the part in its range of
+    /// vertices.
     fn apply(&mut self, pool: &Pool, batch: Batch<'_>, change: impl Fn(&mut S, u32) + Sync) -> f64 {
         const SMALL: usize = 2000;
         let time = seconds(|| {
@@ -90,15 +90,15 @@ impl<S: Set> Container for SetEach<S> {
     }
 }
 
-/// Slots of a leaf of the packed memory array.
+/// The slots of a leaf of the packed memory array.
 const LEAF: usize = 64;
 
-/// One packed memory array of all edges (Bender, Demaine, Farach-Colton 2000), its leaves packed to the
-/// left; one thread.
+/// A packed memory array of all edges (Bender, Demaine, Farach-Colton 2000), with leaves packed to the left, for one
+/// thread.
 pub(super) struct PackedArray {
     slots: Vec<u64>,
     counts: Vec<u8>,
-    /// The first key of each leaf; of an empty one, that of the leaf before.
+    /// The first key of each leaf. An empty leaf repeats the key of the leaf before.
     firsts: Vec<u64>,
 }
 
@@ -143,15 +143,15 @@ impl PackedArray {
         }
     }
 
-    /// Spreads the smallest window around a full leaf that is below its upper bound; doubles the array
-    /// where none is.
+    /// Spreads the smallest window around a full leaf whose density is below its upper bound. Doubles the array if none
+    /// is.
     fn spread(&mut self, leaf: usize) {
         let num_leaves = self.counts.len();
         let mut window = 2;
         while window <= num_leaves {
             let start = leaf & !(window - 1);
             let count: usize = self.counts[start..start + window].iter().map(|&count| usize::from(count)).sum();
-            // From all slots of a leaf down to four fifths of the whole.
+            // The bound falls from all slots of a leaf to four fifths of the whole array.
             let bound = 1.0 - 0.2 * f64::from(window.ilog2()) / f64::from(num_leaves.ilog2());
             if (count as f64) < bound * (window * LEAF) as f64 {
                 return self.redistribute(start, window, window);

@@ -3,38 +3,40 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use anden::{Io, Prefetch};
+use anden::export::ExportFormat;
+use anden::session::{Io, Prefetch};
+use anden_formats::OutputContent;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 use super::parse;
 
-/// Which version of the graph is read, and how.
+/// The version of the graph to read, and how to read it.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Version and access")]
 pub struct Selection {
-    /// The snapshot, by number or name [default: everything committed]
+    /// Read this snapshot, by number or name [default: everything committed]
     #[arg(long, global = true, value_name = "N|NAME", conflicts_with = "window", allow_negative_numbers = true)]
     pub snapshot: Option<String>,
-    /// Only the edges added in these snapshots, both ends included: those that B has and the snapshot before A had not
+    /// Read only the edges that snapshots A to B added: those that B has and the snapshot before A lacks
     #[arg(long, global = true, value_name = "A..B", value_parser = parse::window, allow_hyphen_values = true)]
     pub window: Option<RangeInclusive<u32>>,
-    /// Only the edges for which an expression of SQL over their properties is true: 'amount > 100 AND kind = ''wire'''
+    /// Read only edges for which this SQL expression over edge properties is true: 'amount > 100 AND kind = ''wire'''
     #[arg(long, global = true, value_name = "EXPR")]
     pub where_edge: Option<String>,
-    /// Only the vertices for which an expression of SQL over their properties is true; the others count as removed
+    /// Read only vertices for which this SQL expression over vertex properties is true; other vertices count as removed
     #[arg(long, global = true, value_name = "EXPR")]
     pub where_vertex: Option<String>,
-    /// Only the edges of this type, the value of their property `type`; again for several types
+    /// Read only edges of this type, the value of their property `type`; repeat for several types
     #[arg(long = "type", global = true, value_name = "TYPE")]
     pub types: Vec<String>,
-    /// Only the vertices that have this label, one of those in their property `labels`; again for several: one of them
+    /// Read only vertices with this label, one of those in their property `labels`; repeat to allow several labels
     #[arg(long = "label", global = true, value_name = "LABEL")]
     pub labels: Vec<String>,
-    /// What is read ahead of a graph larger than memory: auto, off, neighbourhood, sequential, frontier [default: auto]
+    /// Prefetch policy for a graph larger than memory: auto, off, neighbourhood, sequential, frontier [default: auto]
     #[arg(long, global = true, value_name = "POLICY", hide_possible_values = true, value_parser = prefetch_policies())]
     pub prefetch: Option<Prefetch>,
-    /// How files are read: mmap [default], or pread: to memory, and a disk that fails gives an error
+    /// How to read files: mmap [default], or pread, which copies to memory and reports disk failures as errors
     #[arg(long, global = true, value_name = "WAY", hide_possible_values = true, value_parser = ways_to_read())]
     pub io: Option<Io>,
 }
@@ -48,18 +50,18 @@ fn ways_to_read() -> impl TypedValueParser<Value = Io> {
 }
 
 const INFO_NOTES: &str = "\
-A piece of a list is a slice that algorithms get, whatever it comes from: the base run, levels, or
-what is live. An entry that is gone makes two of one; a long list that is live lies in many.
+A fragment of a list is a slice that algorithms get, from the base, a delta or the memtable. A removed
+entry makes two of one; a long list in the memtable lies in many.
 
 Examples:
   anden info social.anden
   anden info social.anden --json";
 
-/// Show what a database holds: counts, degrees, pages, bytes
+/// Show statistics of a database: counts, degrees, pages, bytes
 #[derive(Args, Debug)]
 #[command(after_help = INFO_NOTES)]
 pub struct InfoArgs {
-    /// The database: a directory
+    /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
 }
@@ -67,7 +69,7 @@ pub struct InfoArgs {
 const QUERY_EXAMPLES: &str = "\
 Examples:
   anden query social.anden edge 12 345            is there an edge from 12 to 345?
-  anden query social.anden neighbors 12 --in      who points to 12
+  anden query social.anden neighbors 12 --in      the vertices that point to 12
   anden query social.anden khop 12 2              within two steps of 12
   anden query social.anden khop 12 2 --count      how many there are
   anden query bank.anden neighbors 12 --return key,amount --limit 10
@@ -85,7 +87,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = QUERY_EXAMPLES, subcommand_value_name = "QUESTION", subcommand_help_heading = "Questions")]
 pub struct QueryArgs {
-    /// The database: a directory
+    /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
     #[command(flatten)]
@@ -94,139 +96,139 @@ pub struct QueryArgs {
     pub query: Query,
 }
 
-/// A question.
+/// The questions.
 #[derive(Debug, Subcommand)]
 pub enum Query {
-    /// Whether there is an edge from U to V, and the weight or the properties of it and of those parallel to it
+    /// Does the edge from U to V exist? Prints weights and properties, also of parallel edges
     Edge {
-        /// The source
+        /// Source vertex
         #[arg(allow_hyphen_values = true)]
         u: String,
-        /// The target
+        /// Target vertex
         #[arg(allow_hyphen_values = true)]
         v: String,
         #[command(flatten)]
         listing: Listing,
     },
-    /// The vertices that the edges of V lead to
+    /// List the vertices that the edges of V lead to
     Neighbors {
-        /// The vertex
+        /// Vertex
         #[arg(allow_hyphen_values = true)]
         v: String,
         #[command(flatten)]
-        side: VertexSide,
+        direction: VertexDirection,
         #[command(flatten)]
         listing: Listing,
     },
-    /// The vertices within K steps of V, V left out
+    /// List the vertices within K steps of V, without V
     Khop {
-        /// The vertex
+        /// Vertex
         #[arg(allow_hyphen_values = true)]
         v: String,
-        /// The number of steps
+        /// Number of steps
         #[arg(allow_negative_numbers = true)]
         k: u32,
         #[command(flatten)]
         listing: Listing,
     },
-    /// Friends of friends: the vertices exactly two steps from V
+    /// List friends of friends: the vertices exactly two steps from V
     Fof {
-        /// The vertex
+        /// Vertex
         #[arg(allow_hyphen_values = true)]
         v: String,
         #[command(flatten)]
         listing: Listing,
     },
-    /// A shortest path from U to V: its length, then its vertices. A path is a sequence of vertices: parallel edges make
-    /// no other path, and the lightest of them counts
+    /// Find a shortest path from U to V: its length, then its vertices. Parallel edges do not make different paths; the
+    /// lightest one counts
     Path {
-        /// Where it starts
+        /// First vertex of the path
         #[arg(allow_hyphen_values = true)]
         u: String,
-        /// Where it ends
+        /// Last vertex of the path
         #[arg(allow_hyphen_values = true)]
         v: String,
-        /// By the sum of the weights, not by the number of edges
+        /// Minimise the sum of weights, not the number of edges
         #[arg(long)]
         weighted: bool,
-        /// By the sum of this property of the edges; `weight` for those of a graph that was loaded with --weights
+        /// Minimise the sum of this edge property; `weight` names the weights of a graph loaded with --weights
         #[arg(long, value_name = "PROPERTY")]
         weight: Option<String>,
-        /// Every path of the fewest edges; parallel edges make no other path
+        /// List every path with the fewest edges; parallel edges do not make different paths
         #[arg(long, conflicts_with_all = ["weighted", "weight"])]
         all: bool,
-        /// The first N of the paths of the fewest edges, and how many there are; parallel edges make no other path
+        /// List the first N paths with the fewest edges, and how many exist; parallel edges do not make different paths
         #[arg(long, value_name = "N", conflicts_with_all = ["weighted", "weight", "all"], allow_negative_numbers = true)]
         count: Option<usize>,
-        /// A row for each edge of the path with these columns: `source`, `target`, `weight`, `number`, and properties of
-        /// edges. Of parallel edges, the lightest where weights count, else the first
+        /// Print a row for each edge of the path with these columns: `source`, `target`, `weight`, `number` and edge
+        /// properties. Of parallel edges, the lightest if weights count, else the first
         #[arg(long = "return", value_name = "NAME,…", value_parser = parse::names, conflicts_with_all = ["all", "count"])]
-        columns: Option<ColumnNames>,
+        columns: Option<ColumnNameList>,
     },
-    /// Whether there is a path from U to V
+    /// Does a path from U to V exist?
     Reachable {
-        /// Where it starts
+        /// First vertex of the path
         #[arg(allow_hyphen_values = true)]
         u: String,
-        /// Where it ends
+        /// Last vertex of the path
         #[arg(allow_hyphen_values = true)]
         v: String,
     },
-    /// The vertices whose property NAME has this VALUE, ascending by id
+    /// List the vertices whose property NAME has this VALUE, in ascending order of ids
     Find {
-        /// The name of the property
+        /// Name of the property
         name: String,
-        /// The value, as text of the property's type
+        /// Value, as text of the property's type
         #[arg(allow_hyphen_values = true)]
         value: String,
         #[command(flatten)]
         listing: Listing,
     },
-    /// How many vertices have which degree, with a plot
+    /// Plot the degree distribution: how many vertices have which degree
     Degrees {
         #[command(flatten)]
-        side: VertexSide,
+        direction: VertexDirection,
     },
-    /// The id and the degrees of V; with --fragments, how its lists are stored
+    /// Show the id, degrees and properties of V; with --fragments, how its lists are stored
     Vertex {
-        /// The vertex
+        /// Vertex
         #[arg(allow_hyphen_values = true)]
         v: String,
-        /// Its lists run by run and level by level, and the pieces that readers get
+        /// Show how its lists are stored: the base, each delta, and the fragments that readers get
         #[arg(long)]
         fragments: bool,
-        /// Only these columns: `key`, `out_degree`, `in_degree`, and properties
+        /// Print only these columns: `key`, `out_degree`, `in_degree` and properties
         #[arg(long = "return", value_name = "NAME,…", value_parser = parse::names, conflicts_with = "fragments")]
-        columns: Option<ColumnNames>,
+        columns: Option<ColumnNameList>,
     },
 }
 
-/// What is listed of an answer.
+/// What to print of an answer.
 #[derive(Args, Clone, Debug)]
 pub struct Listing {
-    /// A row for each vertex with these columns: `key`, `out_degree`, `in_degree`, and properties of vertices. Of `edge`, and
-    /// of `neighbors` where one is named, a row for each edge: `source`, `target`, `weight`, `number`, and properties of
-    /// edges. Columns stand between tabs, under their names; null is nothing between them
+    /// Print a row for each vertex with these columns: `key`, `out_degree`, `in_degree` and vertex properties. `edge`,
+    /// and `neighbors` with an edge column, print a row for each edge: `source`, `target`, `weight`, `number` and edge
+    /// properties. Columns are separated by tabs, under a header; null is empty
     #[arg(long = "return", value_name = "NAME,…", value_parser = parse::names)]
-    pub columns: Option<ColumnNames>,
-    /// The first N of the answer
+    pub columns: Option<ColumnNameList>,
+    /// Print only the first N
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub limit: Option<usize>,
-    /// How many there are, and nothing else
+    /// Print only how many exist
     #[arg(long, conflicts_with_all = ["columns", "limit"])]
     pub count: bool,
 }
 
-/// Names of columns. Under a name of its own, the list is one value of an option.
-pub type ColumnNames = Vec<String>;
+/// Column names. The alias makes clap take the list as one value of an option.
+pub type ColumnNameList = Vec<String>;
 
 /// `--in` and `--both`.
 #[derive(Args, Clone, Copy, Debug)]
-pub struct VertexSide {
-    /// By the edges that lead there
+pub struct VertexDirection {
+    /// Use in-edges: those that lead to the vertex
     #[arg(long = "in", conflicts_with = "both")]
     pub incoming: bool,
-    /// By the edges of either direction
+    /// Use the edges of both directions
     #[arg(long)]
     pub both: bool,
 }
@@ -241,38 +243,38 @@ Examples:
   anden export social.anden - --format edgelist | wc -l";
 
 /// Write a graph to a file
-///
-/// The ending of FILE names the format: .csv, .parquet, .graphml, .mtx, .sg, .wsg, else a text of edges. The ending of a
-/// format that is not written is refused, unless --format says which to write. Properties that the format does not hold
-/// are named in a note.
 #[derive(Args, Debug)]
-#[command(after_help = EXPORT_EXAMPLES)]
+#[command(long_about = export_about(), after_help = EXPORT_EXAMPLES)]
 pub struct ExportArgs {
-    /// The database: a directory
+    /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// The file to write; `-` for standard output
+    /// Output file; `-` for standard output
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The format [default: by the ending of the file's name, else edgelist]; a matrix (mtx) has rows from 1, which --ids dense
-    /// reads as ids from 0
-    #[arg(long, value_enum, value_name = "FORMAT")]
+    /// Output format [default: by the extension of the file, else edgelist]. Rows of a matrix (mtx) count from 1; --ids
+    /// dense reads them as ids from 0
+    #[arg(long, value_name = "FORMAT", value_parser = export_formats())]
     pub format: Option<ExportFormat>,
-    /// Write the keys of all vertices too, one a line: what an edge list, CSV, Parquet or a matrix cannot say; its
-    /// lines are the rows of the matrix (.csv: under a header; .parquet: a column)
+    /// Also write the keys of all vertices to this file, one per line; it keeps vertices without edges. Line N is row N
+    /// of a matrix. A .csv file has a header, a .parquet file a column `id`, and both hold vertex properties
     #[arg(long, value_name = "FILE")]
     pub vertices: Option<PathBuf>,
     #[command(flatten)]
     pub selection: Selection,
 }
 
-/// `--format` of `export`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    Edgelist,
-    Csv,
-    Mtx,
-    Parquet,
-    Graphml,
-    Gapbs,
+/// The description of `export`, with the endings of all formats.
+fn export_about() -> String {
+    let endings = ExportFormat::endings(OutputContent::Edges);
+    format!(
+        "Write a graph to a file\n\nThe extension of FILE selects the format: {endings}; any other name gives a text \
+         edge list. The extension of a format that cannot be written is refused, unless --format selects another. A \
+         note names the properties that the format cannot hold."
+    )
+}
+
+fn export_formats() -> impl TypedValueParser<Value = ExportFormat> {
+    let of_name = |name: String| ExportFormat::of_name(&name).ok_or("unknown format");
+    PossibleValuesParser::new(ExportFormat::names()).try_map(of_name)
 }

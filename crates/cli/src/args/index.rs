@@ -10,54 +10,54 @@ Examples:
   anden index social.anden list
   anden index social.anden drop vertex email";
 
-/// Make, drop and list indexes of properties
+/// Create, drop and list indexes of properties
 ///
-/// An index makes `query find` fast, on every snapshot. It is kept up to date by all that changes the database. What was
-/// committed since the newest snapshot becomes a snapshot before an index is made or dropped.
+/// An index makes `query find` fast on every snapshot. Every change of the database updates it. Changes since the
+/// newest snapshot become a snapshot before an index is created or dropped.
 #[derive(Args, Debug)]
 #[command(after_help = INDEX_EXAMPLES, subcommand_value_name = "ACTION", subcommand_help_heading = "Actions")]
 pub struct IndexArgs {
-    /// The database: a directory
+    /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
     #[command(subcommand)]
     pub action: IndexAction,
 }
 
-/// What becomes of indexes.
+/// Actions on indexes.
 #[derive(Debug, Subcommand)]
 pub enum IndexAction {
-    /// Make an index of the property NAME
+    /// Create an index of the property NAME
     Create {
-        /// What has the property
+        /// The kind of element that has the property
         #[arg(value_enum)]
         of: IndexOf,
-        /// The name of the property
+        /// Name of the property
         name: String,
-        /// No two vertices have the same value; refused where two have, and they are named
+        /// Allow each value only once; refused if two vertices share a value, and the error names both
         #[arg(long)]
         unique: bool,
     },
     /// Drop the index of the property NAME
     Drop {
-        /// What has the property
+        /// The kind of element that has the property
         #[arg(value_enum)]
         of: IndexOf,
-        /// The name of the property
+        /// Name of the property
         name: String,
     },
     /// List the indexes
     List,
 }
 
-/// What may have indexes.
+/// Elements that can have indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum IndexOf {
     Vertex,
 }
 
 impl IndexOf {
-    /// The name that the library has for it.
+    /// The name in the library.
     pub fn name(self) -> &'static str {
         match self {
             Self::Vertex => "vertex",

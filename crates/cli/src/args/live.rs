@@ -30,47 +30,47 @@ Of a multigraph, `+` adds one more edge, `-` removes all of the pair, `=` change
 `query edge` and `diff` print it: `- u v #7`, `= u v #7 weight`, `p u v #7 NAME VALUE`. Numbers
 belong to one database: in a copy that took other updates, a number can name another edge.";
 
-/// Replay updates, one a line
+/// Apply a file of updates, one per line
 ///
-/// Updates are applied in batches, each of them whole or not at all. Each is answered once it is as durable as
-/// --durability says, and a snapshot is made of them at the end; what was applied before a line that is wrong stays.
-/// After a crash, whoever opens the database next finds what was answered.
-/// Small ones are committed and synced together, but for --strict and --memory.
+/// Updates are applied in batches; each batch is a transaction. A batch is answered once it is as durable as
+/// --durability says, and small batches share one sync unless --strict or --memory is given. A snapshot is made at the
+/// end. After a crash, opening the database recovers answered batches, as far as --durability promises.
 ///
-/// Where a pipe or a terminal has nothing more to say, an unfilled batch is committed and answered after --flush. Ctrl-C
-/// and a wrong line drop the batch that was being read; what was answered stays.
+/// If a pipe or terminal pauses, an unfilled batch is committed and answered after --flush. Ctrl-C and a wrong line
+/// drop the batch being read; answered batches stay.
 #[derive(Args, Debug)]
 #[command(after_help = APPLY_EXAMPLES)]
 pub struct ApplyArgs {
-    /// The database: a directory
+    /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// The updates; `-` for standard input, until it ends
+    /// File of updates; `-` for standard input
     #[arg(value_name = "FILE")]
     pub input: PathBuf,
-    /// Updates a transaction
+    /// Number of updates in a transaction
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub batch: u32,
-    /// Where a pipe, FIFO, socket or terminal stalls, commit an unfilled batch this long after its first update, as
-    /// 100ms or 2s; a bare number is milliseconds, 0 commits what was read as soon as the input stalls
+    /// Commit an unfilled batch this long after its first update if a pipe, FIFO, socket or terminal pauses, for
+    /// example 100ms or 2s. A bare number is milliseconds; 0 commits as soon as the input pauses
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse::time, allow_negative_numbers = true)]
     pub flush: Duration,
-    /// What an answered transaction survives: sync (a power cut), batched[:MS] (the end of the process; a power cut
-    /// costs at most the last MS milliseconds, 5 unless said, and one sync), none (nothing until it is written, soon after)
+    /// Durability of an answered transaction. sync: survives a power cut. batched[:MS]: survives the end of the
+    /// process; a power cut loses at most the last MS milliseconds (default 5) plus one sync. none: survives nothing
+    /// until it is written, shortly after
     #[arg(long, value_name = "WHAT", default_value = "sync", value_parser = durability)]
     pub durability: Durability,
-    /// Make a snapshot after each N updates too
+    /// Also make a snapshot after each N updates
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub checkpoint_every: Option<u64>,
-    /// Refuse an edge to a vertex that does not exist, a value of such a vertex, and a removal of what is not there
+    /// Refuse edges to missing vertices, values of missing vertices, and removals of missing edges and vertices
     #[arg(long)]
     pub strict: bool,
-    /// Write, after each transaction is answered, the number of its last line; `-` for standard output
+    /// Write the number of the last line of each answered transaction to this file; `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub acks: Option<PathBuf>,
 }
 
-/// A durability, as it is written.
+/// Parses a durability.
 fn durability(text: &str) -> Result<Durability, String> {
     let expected = || "expected sync, batched[:MS] or none".to_owned();
     match text.split_once(':') {
@@ -82,16 +82,16 @@ fn durability(text: &str) -> Result<Durability, String> {
     }
 }
 
-/// Make a snapshot of what is committed
+/// Make a snapshot of everything committed
 #[derive(Args, Debug)]
 #[command(
     after_help = "Examples:\n  anden checkpoint social.anden\n  anden checkpoint social.anden --name before-the-merge"
 )]
 pub struct CheckpointArgs {
-    /// The database: a directory
+    /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// The name of the snapshot; no number
+    /// Name of the snapshot; must not be a number
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 }

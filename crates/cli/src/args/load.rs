@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use anden::{EdgeInput, PropertyType, VertexInput, WantedProperties};
+use anden::load::{EdgeInput, Format, VertexInput, WantedProperties};
+use anden::property::PropertyType;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::parse;
@@ -22,139 +24,135 @@ Examples:
 /// Create a database from files
 ///
 /// Reads text and binary graphs in parallel, sorts and deduplicates them within the memory budget, and writes one
-/// durable snapshot. Nothing is left behind if it fails. Files ending in .gz, .zst, .bz2 and .xz are read through.
+/// durable snapshot. A failed load leaves nothing behind. Files ending in .gz, .zst, .bz2 and .xz are decompressed.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct LoadArgs {
-    /// The database to create: a directory that does not exist yet
+    /// Directory of the new database; must not exist
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// Files of edges, `-` for standard input
+    /// Files of edges; `-` for standard input
     #[arg(value_name = "INPUT", required_unless_present = "edges")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
     pub reading: ReadingArgs,
-    /// An edge leads from its source to its target only (the default, unless the input says otherwise)
+    /// Make a directed graph (the default, unless the input says otherwise)
     #[arg(long, conflicts_with_all = ["undirected", "ordered"])]
     pub directed: bool,
-    /// An edge joins its two ends
+    /// Make an undirected graph
     #[arg(long, conflicts_with = "ordered")]
     pub undirected: bool,
-    /// Keep each edge of an undirected graph once, from the smaller id to the larger, and no loops
+    /// Store each undirected edge once, from the smaller id to the larger, and drop loops
     #[arg(long)]
     pub ordered: bool,
-    /// Read weights: the file's own, the column that its name tells, or the third without a header
+    /// Read weights: those of the format, the column whose name says weight, or the third column without a header
     #[arg(long)]
     pub weights: bool,
-    /// The type of the weights; implies --weights [default: u32 for gapbs and dimacs, f64 otherwise]
+    /// Type of the weights; implies --weights [default: u32 for gapbs and dimacs, f64 otherwise]
     #[arg(long, value_enum, value_name = "TYPE")]
     pub weight_type: Option<LoadWeight>,
-    /// What becomes of an edge that occurs again; by weight (min, the default, and sum, which must be within the type), by
-    /// place, or keep: a multigraph.
-    /// Edges with properties take last or keep, and are refused without where one occurs again
+    /// What to do with an edge that occurs again: take the min (default) or sum of the weights, or the last one; or
+    /// keep all, which makes a multigraph. A sum must fit the type. Edges with properties allow last and keep; without
+    /// the option, a repeated one is refused
     #[arg(long, value_enum, value_name = "RULE")]
     pub duplicates: Option<LoadDuplicates>,
-    /// Keep parallel edges: the same as --duplicates keep
+    /// Keep parallel edges; same as --duplicates keep
     #[arg(long)]
     pub multigraph: bool,
-    /// No in-edges: half the size, but some kernels need them
+    /// Store no in-edges: half the size, but some kernels need them
     #[arg(long)]
     pub out_only: bool,
-    /// What vertices are called; dense: 0..n-1, the key is the id, and what mtx, metis and dimacs count from 1 counts
-    /// from 0 [default: integer; string with key spaces]
+    /// Type of vertex keys: integer, string, or dense (0..n-1, the key is the id; mtx, metis and dimacs are shifted
+    /// from 1 to 0) [default: integer; string with key spaces]
     #[arg(long, value_enum, value_name = "KIND")]
     pub ids: Option<LoadIds>,
-    /// Spread the edges over so many snapshots at random
+    /// Spread the edges at random over this many snapshots
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub snapshots: u32,
-    /// The share of the edges in the first snapshot [default: as much as in each of the others]
+    /// Share of the edges in the first snapshot [default: equal shares]
     #[arg(long, value_name = "F", value_parser = parse::fraction, allow_hyphen_values = true)]
     pub first_share: Option<f64>,
-    /// The seed of the spreading [default: 1]
+    /// Seed of the random spread [default: 1]
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub seed: Option<u64>,
 }
 
-/// How inputs are read.
+/// Options for reading inputs.
 #[derive(Args, Debug)]
 pub struct ReadingArgs {
-    /// The format of the inputs; auto: by name, then by content
-    #[arg(long, value_enum, default_value_t = LoadFormat::Auto, value_name = "FORMAT")]
+    /// Format of the inputs; auto: by name, then by content
+    #[arg(long, default_value = "auto", value_name = "FORMAT", value_parser = format_parser())]
     pub format: LoadFormat,
-    /// The column of the sources under a header, in CSV, blank-separated text and Parquet. Default: pairs of names tell,
-    /// such as source/target, src/dst, from/to, node_1/node_2 or :START_ID/:END_ID, whatever their case and separators; or
-    /// there are two columns, or three with a weight. Other headers are refused. Without a header: the first column
+    /// Column of the sources in CSV, blank-separated text and Parquet with a header. Default: common names such as
+    /// source/target, src/dst, from/to, node_1/node_2 or :START_ID/:END_ID, in any case and with any separators.
+    /// Without such names, there must be two columns, or three with a weight. Without a header: the first column
     #[arg(long, value_name = "NAME")]
     pub source_column: Option<String>,
-    /// The column of the targets, likewise; without a header the second. With --ids string, a first line of unknown names
-    /// is a header only if an option names a column, or with --header first
+    /// Column of the targets, found like that of the sources; without a header: the second column. With --ids string, a
+    /// first line of unknown names counts as a header only with --header first or an option that names a column
     #[arg(long, value_name = "NAME")]
     pub target_column: Option<String>,
-    /// Which inputs of CSV and blank-separated text have a header. auto: the first line of each tells, and an input without
-    /// a header behind one with a header is refused; first: the first input alone, and the others have its columns; none
+    /// Which inputs of CSV and blank-separated text have a header. auto: decided by the first line of each; an input
+    /// without a header after one with a header is refused. first: only the first input, and the others have its
+    /// columns. none: no input
     #[arg(long, value_enum, default_value_t = LoadHeader::Auto, value_name = "RULE")]
     pub header: LoadHeader,
-    /// The character that comments in CSV begin with, on any line [default: # and %, before the header or the first
-    /// row only]. Lists of edges always have comments that begin with #, % or //
+    /// Character that begins a comment in CSV, on any line [default: # and %, before the header or first row only].
+    /// Edge lists always have comments with #, % or //
     #[arg(long, value_name = "CHAR", value_parser = parse::mark)]
     pub comment: Option<u8>,
-    /// Leave out blanks around the fields of CSV, which are part of them otherwise: `x ` and `x` are two keys
+    /// Ignore blanks around CSV fields; without it, `x ` and `x` are different keys
     #[arg(long)]
     pub trim: bool,
-    /// Names of the columns of CSV or blank-separated text without a header, perhaps with types: `u,v,time:timestamp`.
-    /// With --header first, in place of the names in the header
+    /// Column names of CSV or blank-separated text without a header, with optional types: `u,v,time:timestamp`. With
+    /// --header first, they replace the names in the header
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub columns: Option<Vec<String>>,
-    /// A file of edges that all have the type TYPE, again for several; each has columns of its own. The type is the
-    /// property `type`. `KNOWS:person:person=FILE` says the key spaces of sources and targets
+    /// A file of edges of type TYPE, which becomes the property `type`; repeat for several files, each with its own
+    /// columns. `KNOWS:person:person=FILE` also gives the key spaces of sources and targets
     #[arg(long, value_name = "TYPE=FILE", value_parser = parse::edge_input)]
     pub edges: Vec<EdgeInput>,
-    /// A file that names vertices, one a line, `-` for standard input: those without edges are vertices too. Of CSV, the
-    /// other columns become properties of the vertices. Again for several. LABEL is what all its vertices are, `A;B` for
-    /// several labels, and becomes the property `labels`. `Person:person=FILE` says the space of the keys, in which they
-    /// are unique: key 7 of the space person is called person:7
+    /// A file of vertices, one per line; `-` for standard input; repeat for several files. Vertices without edges are
+    /// kept. Other columns of CSV become vertex properties. LABEL, or `A;B` for several labels, becomes the property
+    /// `labels`. `Person:person=FILE` also gives the key space, in which keys are unique: key 7 of the space person is
+    /// person:7
     #[arg(long, value_name = "[LABEL=]FILE", value_parser = parse::vertex_input)]
     pub vertices: Vec<VertexInput>,
-    /// The column of the keys in the files of vertices. Default: one with a usual name, such as id or name, or the only one;
-    /// without a header the first
+    /// Column of the keys in files of vertices. Default: the only column, or one with a common name such as id or name;
+    /// without a header: the first column
     #[arg(long, value_name = "NAME", requires = "vertices")]
     pub vertex_column: Option<String>,
-    /// Which columns of the files of vertices become properties: all, none, or their names
+    /// Columns of the files of vertices that become properties: all, none, or names
     #[arg(long, value_name = "NAME,…", default_value = "all", value_parser = parse::wanted)]
     pub vertex_properties: WantedProperties,
-    /// Which other columns of the inputs (CSV, Parquet, GraphML) become properties of the edges: all, none, or their
-    /// names [default: all; append: none if the edges of the graph have no properties]
+    /// Other columns of the inputs (CSV, Parquet, GraphML) that become edge properties: all, none, or names [default:
+    /// all; append: none if the edges of the graph have no properties]
     #[arg(long, value_name = "NAME,…", value_parser = parse::wanted)]
     pub properties: Option<WantedProperties>,
-    /// Types of properties, where the beginning of the text would tell others: boolean, i64, u64, f32, f64, date,
-    /// timestamp (in UTC; one with a time zone is converted), string, bytes
+    /// Types of properties, in place of those detected at the beginning of the text: boolean, i64, u64, f32, f64, date,
+    /// timestamp (UTC; other time zones are converted), string, bytes
     #[arg(long, value_name = "NAME:TYPE,…", value_delimiter = ',', value_parser = parse::property_type)]
     pub property_types: Vec<(String, PropertyType)>,
-    /// Number vertices as they come up in the input, not by key
+    /// Number vertices in input order, not by key
     #[arg(long)]
     pub io_order: bool,
-    /// What to do at a line that is no edge; an input of which every line would be skipped is refused
+    /// What to do with a line that is not an edge; an input with only such lines is refused
     #[arg(long, value_enum, default_value_t = LoadOnError::Stop, value_name = "RULE")]
     pub on_error: LoadOnError,
-    /// The column of the weights under a header; implies --weights. Default: one named weight, w, cost or distance, or the
-    /// only one beside source and target
+    /// Column of the weights in inputs with a header; implies --weights. Default: a column named weight, w, cost or
+    /// distance, or the only one beside source and target
     #[arg(long, value_name = "NAME")]
     pub weight_column: Option<String>,
 }
 
-/// `--format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LoadFormat {
-    Auto,
-    Edgelist,
-    Csv,
-    Mtx,
-    Metis,
-    Gapbs,
-    Dimacs,
-    Graphalytics,
-    Parquet,
-    Graphml,
+/// `--format`: `None` is `auto`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadFormat(pub Option<Format>);
+
+fn format_parser() -> impl TypedValueParser<Value = LoadFormat> {
+    let names: Vec<_> = std::iter::once("auto").chain(Format::all().map(Format::name)).collect();
+    // No format has the name `auto`, so that word maps to `None`.
+    PossibleValuesParser::new(names).map(|name| LoadFormat(Format::of_name(&name)))
 }
 
 /// `--header`.

@@ -1,12 +1,13 @@
-//! Values on the command line that are more than a number or a word.
+//! Parsers of option values.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anden::{EdgeInput, InputPath, PropertyType, VertexInput, WantedProperties};
+use anden::load::{EdgeInput, InputPath, VertexInput, WantedProperties};
+use anden::property::PropertyType;
 
-/// `8`; at least 1.
+/// Parses a number of threads, from 1 to 4,096.
 pub fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(n @ 1..=4096) => Ok(n),
@@ -14,7 +15,7 @@ pub fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-/// `16`, or `all`, which is more than any graph has.
+/// Parses a count; `all` is more than any graph has.
 pub fn count_or_all(text: &str) -> Result<u64, String> {
     match text {
         "all" => Ok(u64::MAX),
@@ -22,8 +23,8 @@ pub fn count_or_all(text: &str) -> Result<u64, String> {
     }
 }
 
-/// `800`, `64K`, `512M`, `4G`, `1T` in bytes; a unit may be spelled out as in `4GB` or `4GiB`, behind a blank as messages
-/// show sizes.
+/// Parses a size in bytes: `800`, `64K`, `512M`, `4G`, `1T`. Also accepts `4GB`, `4GiB` and a blank before the unit, so
+/// that sizes from messages can be pasted.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
     let (number, unit) = text.split_at(digits);
@@ -38,19 +39,21 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     };
     let bytes = match number.parse::<u64>() {
         Ok(whole) => whole.checked_mul(1 << shift),
+        // A whole number that does not parse is too large, so it is not tried as a fraction.
         Err(_) if !number.contains('.') => None,
         Err(_) => number.parse::<f64>().ok().map(|x| (x * (1_u64 << shift) as f64) as u64),
     };
     bytes.filter(|&n| n > 0).ok_or_else(|| "expected a size such as 512M or 4G".into())
 }
 
-/// `100ms`, `1.5s`, `20`: a bare number is milliseconds.
+/// Parses a time: `100ms`, `1.5s`; a bare number is milliseconds.
 pub fn time(text: &str) -> Result<Duration, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
     let (number, unit) = text.split_at(digits);
     let seconds_each = match unit {
         "" | "ms" => 1e-3,
         "s" => 1.0,
+        // No duration accepts NaN, so an unknown unit fails below.
         _ => f64::NAN,
     };
     let seconds = number.parse::<f64>().map(|number| number * seconds_each);
@@ -58,7 +61,7 @@ pub fn time(text: &str) -> Result<Duration, String> {
     time.ok_or_else(|| "expected a time such as 100ms, 2s, or a number of milliseconds".into())
 }
 
-/// `1..255`, inclusive at both ends.
+/// Parses an inclusive range: `1..255`.
 pub fn interval<T: std::str::FromStr + PartialOrd>(text: &str) -> Result<RangeInclusive<T>, String> {
     let bounds = text.split_once("..").and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?)));
     match bounds {
@@ -68,17 +71,17 @@ pub fn interval<T: std::str::FromStr + PartialOrd>(text: &str) -> Result<RangeIn
     }
 }
 
-/// `3..7`, snapshots; which way round they are is looked at later.
+/// Parses a window of snapshots: `3..7`. The library checks the order of its ends.
 pub fn window(text: &str) -> Result<RangeInclusive<u32>, String> {
     let bounds = text.split_once("..").and_then(|(first, last)| Some(first.parse().ok()?..=last.parse().ok()?));
     bounds.ok_or_else(|| "expected the numbers of two snapshots as in 3..7".into())
 }
 
-/// `all`, `none`, or names of columns: `size,name`.
+/// Parses `all`, `none`, or column names: `size,name`.
 pub fn wanted(text: &str) -> Result<WantedProperties, String> {
     match text {
         "all" => Ok(WantedProperties::All),
-        // Chosen, so that columns are left out without a note.
+        // An explicit choice, so no note mentions the columns left out.
         "none" => Ok(WantedProperties::Named(Vec::new())),
         names if names.split(',').all(|name| !name.is_empty()) => {
             Ok(WantedProperties::Named(names.split(',').map(str::to_owned).collect()))
@@ -87,7 +90,8 @@ pub fn wanted(text: &str) -> Result<WantedProperties, String> {
     }
 }
 
-/// `people.csv`, `Person=people.csv`, or `Person;Actor:person=people.csv`: labels and a key space before a file.
+/// Parses a vertex file with optional labels and key space: `people.csv`, `Person=people.csv`,
+/// `Person;Actor:person=people.csv`.
 pub fn vertex_input(text: &str) -> Result<VertexInput, String> {
     let Some((names, path)) = named_file(text) else { return Ok(PathBuf::from(text).into()) };
     let mut names = names.split(':').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty()));
@@ -98,7 +102,7 @@ pub fn vertex_input(text: &str) -> Result<VertexInput, String> {
     }
 }
 
-/// `KNOWS=knows.csv`, or `LIKES:person:message=likes.csv`: a type and the key spaces of both ends before a file.
+/// Parses an edge file with its type and optional key spaces: `KNOWS=knows.csv`, `LIKES:person:message=likes.csv`.
 pub fn edge_input(text: &str) -> Result<EdgeInput, String> {
     let wanted = || "expected TYPE=FILE or TYPE:SPACE:SPACE=FILE".to_owned();
     let (names, path) = named_file(text).filter(|(_, path)| !path.is_empty()).ok_or_else(wanted)?;
@@ -113,12 +117,12 @@ pub fn edge_input(text: &str) -> Result<EdgeInput, String> {
     }
 }
 
-/// Splits `NAMES=FILE`. Names have no `/` and no `.`, so that `./a=b.csv` is a file without names.
+/// Splits `NAMES=FILE`. Names have no `/` and no `.`, so `./a=b.csv` is a file without names.
 fn named_file(text: &str) -> Option<(&str, &str)> {
     text.split_once('=').filter(|(names, _)| !names.is_empty() && !names.contains(['/', '.']))
 }
 
-/// Names of columns: `key,amount`.
+/// Parses column names: `key,amount`.
 pub fn names(text: &str) -> Result<Vec<String>, String> {
     match text.split(',').all(|name| !name.is_empty()) {
         true => Ok(text.split(',').map(str::to_owned).collect()),
@@ -126,7 +130,7 @@ pub fn names(text: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// `#`: a character that no field begins with.
+/// Parses a comment character: punctuation, but no quote.
 pub fn mark(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         [mark] if mark.is_ascii_punctuation() && *mark != b'"' => Ok(*mark),
@@ -134,7 +138,7 @@ pub fn mark(text: &str) -> Result<u8, String> {
     }
 }
 
-/// `size:i64`: a name may have colons, a type has none.
+/// Parses a property with its type: `size:i64`. A name may contain colons, a type cannot.
 pub fn property_type(text: &str) -> Result<(String, PropertyType), String> {
     let split = text.rsplit_once(':').filter(|(name, _)| !name.is_empty());
     let found = split.and_then(|(name, of)| Some((name.to_owned(), PropertyType::of_name(of)?)));
@@ -144,7 +148,7 @@ pub fn property_type(text: &str) -> Result<(String, PropertyType), String> {
     })
 }
 
-/// A number within bounds that are part of its meaning.
+/// Parses a number from 0 to 1.
 pub fn fraction(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(x) if (0.0..=1.0).contains(&x) => Ok(x),
@@ -152,7 +156,7 @@ pub fn fraction(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A finite number of at least 0.
+/// Parses a finite number of at least 0.
 pub fn not_negative(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(x) if x >= 0.0 && x.is_finite() => Ok(x),
@@ -160,7 +164,7 @@ pub fn not_negative(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A finite number above 0.
+/// Parses a finite number above 0.
 pub fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
@@ -188,10 +192,10 @@ mod tests {
     #[test]
     fn shown_needs_are_taken_back() {
         let mut needed = 1_u64;
-        // Past every unit, and beside every border.
+        // Sizes on both sides of each unit boundary.
         while needed < 1 << 50 {
             for needed in [needed - 1, needed, needed + 1].into_iter().filter(|&needed| needed > 0) {
-                let shown = anden::size_at_least(needed);
+                let shown = anden_base::size::size_at_least(needed);
                 let given = bytes(&shown).unwrap_or_else(|what| panic!("{shown}: {what}"));
                 assert!(given >= needed && given - needed <= needed / 10 + 1, "{needed}: {shown} is {given}");
                 assert_eq!(bytes(&shown.replace(' ', "")), Ok(given));

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use anden::Medium;
+use anden::job::{Job, Parameter, Sources};
+use anden::kernel::Medium;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
@@ -22,73 +23,91 @@ Examples:
   anden run roads.anden pagerank --weight weight            shared out by weight
   anden run social.anden cdlp --iterations 5 --output communities.txt";
 
-/// Run an algorithm over the whole graph
+/// Run an algorithm on the whole graph
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
-    /// The database: a directory
+    /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// The algorithm
+    /// Algorithm to run
     #[arg(value_name = "KERNEL", value_parser = known_kernels())]
     pub kernel: String,
     #[command(flatten)]
     pub parameters: ParameterArgs,
     #[command(flatten)]
     pub selection: Selection,
-    /// Run it so many times, and report the median
+    /// Run this many times and report the median time
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000), allow_negative_numbers = true)]
     pub repeat: u32,
-    /// Write the value of each vertex, ascending by key, in the format that the name ends in: `.csv`, `.parquet`,
-    /// `.jsonl`, `.ndjson` (a table with the columns `key` and, for example, `distance`; a vertex without a value has null), else text,
-    /// `key value` a line as Graphalytics has it; `-` for text on standard output
+    /// Write the value of each vertex to this file, in ascending order of keys. The extension selects the format: .csv,
+    /// .parquet, .jsonl and .ndjson are tables with columns such as `key` and `distance`, where a vertex without a
+    /// value has null. Otherwise text as in Graphalytics, `key value` per line; `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Check the result with an independent serial verifier (slow)
+    /// Check the result with an independent serial algorithm (slow)
     #[arg(long)]
     pub check: bool,
 }
 
-/// The parameters of algorithms. Each algorithm takes some of them and refuses the rest.
+/// Parameters of kernels. Each kernel accepts some and refuses the rest.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Parameters (each kernel takes some)")]
 pub struct ParameterArgs {
-    /// Where to start, by key; again for several (bfs and sssp take one, bc and pagerank any number)
-    #[arg(long, value_name = "V", allow_hyphen_values = true)]
+    #[arg(long, help = source_help(), value_name = "V", allow_hyphen_values = true)]
     pub source: Vec<String>,
-    /// So many sources, sampled, or all vertices (bc) [default: all of a graph of up to 1,000 vertices, else 16 sampled]
-    #[arg(long, value_name = "N|all", conflicts_with = "source", value_parser = parse::count_or_all, allow_negative_numbers = true)]
+    #[arg(long, help = sources_help(), value_name = "N|all", conflicts_with = "source", value_parser = parse::count_or_all, allow_negative_numbers = true)]
     pub sources: Option<u64>,
-    /// Draws the sample of sources (bc) [default: 1]
-    #[arg(long, value_name = "S", conflicts_with = "source", allow_negative_numbers = true)]
+    #[arg(long, help = seed_help(), value_name = "S", conflicts_with = "source", allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// So many iterations (pagerank: exactly so many, at most with --tolerance [default: at most 100]; cdlp: at most
+    /// Number of iterations (pagerank: exact, or at most with --tolerance [default: at most 100]; cdlp: at most
     /// [default: 10])
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub iterations: Option<u32>,
-    /// Stop once the ranks change by less, in total (pagerank) [default: 1e-6 unless --iterations is given]
+    /// Stop if the sum of all rank changes is below this (pagerank) [default: 1e-6 without --iterations]
     #[arg(long, value_name = "E", allow_negative_numbers = true, value_parser = parse::not_negative)]
     pub tolerance: Option<f64>,
-    /// The share of rank that follows edges (pagerank) [default: 0.85]
+    /// Share of rank that follows edges (pagerank) [default: 0.85]
     #[arg(long, value_name = "D", allow_negative_numbers = true, value_parser = parse::fraction)]
     pub damping: Option<f64>,
-    /// The width of a bucket of distances (sssp, delta-stepping) [default: chosen by the graph]
+    /// Width of a distance bucket (sssp with delta-stepping) [default: chosen from the graph]
     #[arg(long, value_name = "D", allow_negative_numbers = true, value_parser = parse::positive)]
     pub delta: Option<f64>,
-    /// The algorithm, where there are several (pagerank: standard, gap; sssp: delta-stepping, bellman-ford)
+    /// Algorithm (pagerank: standard, gap; sssp: delta-stepping, bellman-ford)
     #[arg(long, value_name = "NAME")]
     pub algorithm: Option<String>,
-    /// The edge property that holds the weights (sssp; pagerank: edges carry rank in proportion to it); `weight` for those
-    /// of a graph that was loaded with --weights
+    /// Edge property to use as the weight (sssp; pagerank: rank follows edges in proportion to it); `weight` names the
+    /// weights of a graph loaded with --weights
     #[arg(long, value_name = "PROPERTY")]
     pub weight: Option<String>,
-    /// Give the parent of each vertex in place of its distance (bfs)
+    /// Give each vertex's parent in place of its distance (bfs)
     #[arg(long)]
     pub parents: bool,
-    /// Which way to take, where there are several: the one for a graph in memory, or for a graph on a disk: auto, memory,
-    /// disk [default: auto]
+    /// Variant of the algorithm, for a graph in memory or on disk: auto, memory, disk [default: auto]
     #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = media())]
     pub variant: Option<Medium>,
+}
+
+/// The kernels that take a parameter, and need this many sources if that is given.
+fn takers(parameter: Parameter, needs: Option<Sources>) -> String {
+    let takes = Job::table().iter().filter(|kernel| kernel.parameters.contains(&parameter));
+    let names = takes.filter(|kernel| needs.is_none_or(|needs| kernel.needs == needs)).map(|kernel| kernel.name);
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn source_help() -> String {
+    let [one, any] = [Sources::One, Sources::Any].map(|needs| takers(Parameter::Source, Some(needs)));
+    format!("Start at this vertex; repeat for several ({one}: exactly one; {any}: any number)")
+}
+
+fn sources_help() -> String {
+    let kernels = takers(Parameter::Sources, None);
+    let default = "[default: all in a graph of up to 1,000 vertices, else 16]";
+    format!("Sample this many sources, or use all vertices ({kernels}) {default}")
+}
+
+fn seed_help() -> String {
+    format!("Seed of the sample of sources ({}) [default: 1]", takers(Parameter::Seed, None))
 }
 
 fn media() -> impl TypedValueParser<Value = Medium> {
@@ -97,6 +116,6 @@ fn media() -> impl TypedValueParser<Value = Medium> {
 }
 
 fn known_kernels() -> impl TypedValueParser<Value = String> {
-    let kernels = anden::Job::table().iter().map(|kernel| PossibleValue::new(kernel.name).help(kernel.about));
+    let kernels = Job::table().iter().map(|kernel| PossibleValue::new(kernel.name).help(kernel.about));
     PossibleValuesParser::new(kernels.collect::<Vec<_>>()).map(String::from)
 }

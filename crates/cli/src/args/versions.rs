@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use anden::{Retention, SnapshotId};
+use anden::Retention;
+use anden::snapshot::SnapshotId;
 use clap::Args;
 
 use super::load::{LoadDuplicates, LoadIds, LoadWeight, ReadingArgs};
@@ -18,95 +19,94 @@ Examples:
 
 /// Add and remove edges as one new snapshot
 ///
-/// What is there already is not added again (except to a multigraph); a weight, or properties, replace those before. Of
-/// an edge that occurs again in the input, --duplicates says which weight counts: the least if it is not given, since
-/// the rule of the load is not remembered. If the edges of the graph have properties, the last line gives the weight
-/// and the properties, and an edge without values keeps its old ones. Removals come first: an edge that is removed and
-/// added is there afterwards. All snapshots before stay
-/// as they are. The database is left as it was if anything fails.
+/// Removals come first: an edge that is removed and added exists afterwards. An existing edge is not added again,
+/// except in a multigraph; its weight or properties are replaced. If an edge occurs again in the input, --duplicates
+/// selects the weight: by default the smallest, because the rule of the load is not stored. If edges have properties,
+/// the last line gives weight and properties, and an edge without values keeps its old ones. Earlier snapshots do not
+/// change. If anything fails, the database stays unchanged.
 #[derive(Args, Debug)]
 #[command(after_help = APPEND_EXAMPLES)]
 pub struct AppendArgs {
-    /// The database: a directory
+    /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// Files with edges to add, `-` for standard input
+    /// Files of edges to add; `-` for standard input
     #[arg(value_name = "INPUT", required_unless_present_any = ["remove", "vertices", "edges"])]
     pub inputs: Vec<PathBuf>,
-    /// Edges to remove, `u v` a line (or CSV), and vertices with all their edges, `u` a line; `-` for standard input
+    /// File of removals: an edge `u v` per line (or CSV), or a vertex `u` with all its edges; `-` for standard input
     #[arg(long, value_name = "FILE")]
     pub remove: Vec<PathBuf>,
-    /// The name of the snapshot; no number
+    /// Name of the snapshot; must not be a number
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Do not fold runs afterwards, even where that is due
+    /// Do not merge afterwards, even if a merge is due
     #[arg(long)]
     pub no_maintenance: bool,
     #[command(flatten)]
     pub reading: ReadingArgs,
-    /// What becomes of an edge that occurs again in this input: min (the default), last or sum of its weights, whatever
-    /// the load did; keep: in a multigraph
+    /// Weight of an edge that occurs again in this input: min (the default), last or sum, whatever the load used; keep:
+    /// in a multigraph
     #[arg(long, value_enum, value_name = "RULE")]
     pub duplicates: Option<LoadDuplicates>,
     #[command(flatten)]
     pub kind: KindArgs,
 }
 
-/// What the graph is taken for: another one is refused.
+/// The expected kind of graph. A graph of another kind is refused.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "The kind of graph (refused if it is another)")]
 pub struct KindArgs {
-    /// An edge leads from its source to its target only
+    /// Edges are directed
     #[arg(long, conflicts_with_all = ["undirected", "ordered"])]
     pub directed: bool,
-    /// An edge joins its two ends
+    /// Edges are undirected
     #[arg(long, conflicts_with = "ordered")]
     pub undirected: bool,
-    /// Each edge is kept once, from the smaller id to the larger
+    /// Each edge is stored once, from the smaller id to the larger
     #[arg(long)]
     pub ordered: bool,
-    /// There are no in-edges
+    /// The graph has no in-edges
     #[arg(long)]
     pub out_only: bool,
-    /// What vertices are called
+    /// Type of vertex keys
     #[arg(long, value_enum, value_name = "KIND")]
     pub ids: Option<LoadIds>,
     /// Edges have weights
     #[arg(long)]
     pub weights: bool,
-    /// The type of the weights
+    /// Type of the weights
     #[arg(long, value_enum, value_name = "TYPE")]
     pub weight_type: Option<LoadWeight>,
-    /// Parallel edges are kept: the same as --duplicates keep
+    /// Parallel edges are kept; same as --duplicates keep
     #[arg(long)]
     pub multigraph: bool,
 }
 
-/// Fold what was appended into one run
+/// Merge appended snapshots, so that reads are fast again
 ///
-/// Reading is then as fast as after a load. No snapshot is lost.
+/// Reads are then as fast as after a load. All snapshots stay readable.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  anden merge social.anden\n  anden merge social.anden --newest 10")]
 pub struct MergeArgs {
-    /// The database: a directory
+    /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// Only the changes of the newest K snapshots, into one run beside the large one
+    /// Merge only the changes of the newest K snapshots; the large base file stays as it is
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub newest: Option<u32>,
 }
 
 /// Drop snapshots, by number or name
 ///
-/// The space that only they needed is free afterwards. What the newest snapshot changed stays committed: the graph is
-/// the same, and the next snapshot has it. All snapshots but one may go, in any order.
+/// Frees the space that only these snapshots needed. Changes of the newest snapshot stay committed: the graph is
+/// unchanged, and the next snapshot includes them. Any snapshots may be dropped, except the last one left.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  anden drop social.anden 3\n  anden drop social.anden 1 2 tuesday")]
 pub struct DropArgs {
-    /// The database: a directory
+    /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// The snapshots
+    /// Snapshots to drop
     #[arg(value_name = "N|NAME", required = true, value_parser = snapshot_id, allow_negative_numbers = true)]
     pub snapshots: Vec<SnapshotId>,
 }
@@ -117,26 +117,26 @@ Examples:
   anden diff social.anden monday tuesday --json
   anden diff social.anden 3 1 --with copy.anden";
 
-/// Show what changed after snapshot A up to snapshot B
+/// Show the changes from snapshot A to snapshot B
 ///
-/// One line a change, as `anden apply` takes it: `+ u v [weight] [NAME=VALUE ...]` and `- u v [weight]` for edges, `v+ u`
-/// and `v- u` for vertices, `p u NAME VALUE` for properties of vertices (`null` where there is no value any more). An edge
-/// whose weight or properties changed is removed and added. Between two snapshots of a multigraph, lines name each
-/// edge by its number, as in `- u v #7`, and a changed edge gets `= u v #7 weight` and `p u v #7 NAME VALUE`. If A is
-/// newer than B, the lines undo the changes. `apply` gives an added edge a number of its own.
+/// Prints one change per line, in the format of `anden apply`: `+ u v [weight] [NAME=VALUE ...]` and `- u v [weight]`
+/// for edges, `v+ u` and `v- u` for vertices, `p u NAME VALUE` for vertex properties (`null` if the value was removed).
+/// An edge with a new weight or new properties is removed and added. In a multigraph, lines name each edge by its
+/// number, as in `- u v #7`, and a changed edge gives `= u v #7 weight` and `p u v #7 NAME VALUE`. If A is newer than
+/// B, the lines undo the changes. `apply` gives an added edge a new number.
 #[derive(Args, Debug)]
 #[command(after_help = DIFF_EXAMPLES)]
 pub struct DiffArgs {
-    /// The database: a directory
+    /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// The snapshot to begin with, by number or name
+    /// First snapshot, by number or name
     #[arg(value_name = "A", value_parser = snapshot_id, allow_negative_numbers = true)]
     pub from: SnapshotId,
-    /// The snapshot to end with
+    /// Second snapshot, by number or name
     #[arg(value_name = "B", value_parser = snapshot_id, allow_negative_numbers = true)]
     pub to: SnapshotId,
-    /// Take B from another database: vertices are matched by what they are called
+    /// Take B from this other database; vertices are matched by key
     #[arg(long, value_name = "DB2")]
     pub with: Option<PathBuf>,
 }
@@ -146,16 +146,16 @@ Examples:
   anden retain social.anden last:30           the newest 30 snapshots, and those with names
   anden retain social.anden all               everything, which is the default";
 
-/// Set which snapshots are kept, now and whenever a snapshot is made
+/// Set which snapshots to keep, now and after each new snapshot
 ///
-/// Snapshots with names and the newest one always stay.
+/// Snapshots with names and the newest snapshot always stay.
 #[derive(Args, Debug)]
 #[command(after_help = RETAIN_EXAMPLES)]
 pub struct RetainArgs {
-    /// The database: a directory
+    /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// all; last:N, the newest N; named, those with names; days:N, those made in the last N days
+    /// all; last:N: the newest N; named: those with names; days:N: those of the last N days
     #[arg(value_name = "all|last:N|named|days:N", value_parser = retention)]
     pub retention: Retention,
 }
@@ -176,7 +176,7 @@ fn retention(text: &str) -> Result<Retention, String> {
     found.ok_or_else(|| "expected all, last:N, named or days:N".into())
 }
 
-/// `all`, `last:9` and so on.
+/// Formats a retention as the option does, for example `last:9`.
 pub fn retention_text(retention: Retention) -> String {
     match retention {
         Retention::Last(n) => format!("last:{n}"),

@@ -1,25 +1,25 @@
 //! `anden append`.
 
-use anden::{
-    AppendOptions, AppendReport, Database, Direction, Duplicates, ExpectedGraph, ExpectedWeights, InputPath,
-    Maintenance, WantedProperties,
-};
+use anden::changes::{AppendReport, ExpectedGraph, ExpectedWeights, Maintenance};
+use anden::load::{Duplicates, InputPath, WantedProperties};
+use anden::{AppendOptions, Database, GraphKind};
 use serde_json::json;
 
 use super::ingested::{add_input, add_rows, say_notes, say_skipped};
-use super::load::{duplicates, format, input, key_scheme, require_one_stdin, sources, weight_type_of};
+use super::load::{duplicates, input, key_scheme, require_one_stdin, sources, weight_type_of};
 use super::{open_to_write, session};
 use crate::args::{AppendArgs, Global, KindArgs};
-use crate::console::{Console, Table, count, duration, size};
+use crate::console::{Console, ConsoleTable, count, duration, size};
 use crate::failure::{Result, complain};
 
-/// Makes a snapshot of what files add and remove.
+/// Appends a snapshot with the additions and removals of files.
 pub fn execute(global: &Global, args: &AppendArgs) -> Result {
     let inputs: Vec<InputPath> = args.inputs.iter().map(|path| input(path)).collect();
     let mut options = options(args)?;
     require_one_stdin(inputs.iter().chain(&options.remove), &args.reading)?;
     let (session, watch) = session(global)?;
     let database = open_to_write(&args.database, &session)?;
+    // Without a choice, new edges get properties as the loaded ones did.
     if args.reading.properties.is_none() && database.options().edge_properties {
         options.source.edge_properties = WantedProperties::All;
     }
@@ -29,6 +29,7 @@ pub fn execute(global: &Global, args: &AppendArgs) -> Result {
     let report = appended?;
     say_skipped(global, report.skipped, report.first_skipped.as_deref());
     say_notes(global, &report.notes);
+    // The snapshot stands, so a failed merge is a note and no error.
     if let Some(error) = report.maintenance_error.as_ref().filter(|_| !global.quiet) {
         complain(&format!("note: the snapshot is there, but not the merge that is due after it: {error}"));
     }
@@ -63,8 +64,8 @@ fn object(report: &AppendReport) -> serde_json::Value {
     object
 }
 
-fn table(database: &Database, report: &AppendReport) -> Table {
-    let mut table = Table::new();
+fn table(database: &Database, report: &AppendReport) -> ConsoleTable {
+    let mut table = ConsoleTable::new();
     table
         .pair("  vertices", count(report.vertices))
         .pair("  edges", count(report.edges))
@@ -93,8 +94,8 @@ fn options(args: &AppendArgs) -> Result<AppendOptions> {
         },
         io_order: args.reading.io_order,
         memory: None,
-        // Those that the graph has, once it is open.
-        source: sources(&args.reading, format(args.reading.format)?, WantedProperties::None),
+        // The caller selects all properties if the graph has edge properties, once the database is open.
+        source: sources(&args.reading, args.reading.format.0, WantedProperties::None),
         remove: args.remove.iter().map(|path| input(path)).collect(),
         name: args.name.clone(),
         maintenance: if args.no_maintenance { Maintenance::Never } else { Maintenance::WhenDue },
@@ -104,9 +105,9 @@ fn options(args: &AppendArgs) -> Result<AppendOptions> {
 
 fn expected(kind: &KindArgs, has_weight_column: bool) -> ExpectedGraph {
     ExpectedGraph {
-        direction: match (kind.directed, kind.undirected) {
-            (true, _) => Some(Direction::Directed),
-            (_, true) => Some(Direction::Undirected),
+        graph_kind: match (kind.directed, kind.undirected) {
+            (true, _) => Some(GraphKind::Directed),
+            (_, true) => Some(GraphKind::Undirected),
             _ => None,
         },
         ordered: kind.ordered,

@@ -2,32 +2,31 @@
 
 use std::collections::{HashMap, HashSet};
 
-use anden::{
-    Database, Diff, DiffEdge, DiffProperty, Key, KeyRef, PropertyValue, push_update_column, push_update_name,
-    push_update_value,
-};
+use anden::Key;
+use anden::property::{KeyRef, PropertyValue};
+use anden::snapshot::{Diff, DiffEdge, DiffProperty};
+use anden_formats::{push_update_column, push_update_name, push_update_value};
 use serde_json::{Value, json};
 
-use super::session;
+use super::{open_snapshots, session};
 use crate::args::{DiffArgs, Global};
 use crate::console::Console;
 use crate::failure::Result;
 use crate::text::{key_json, properties_json, property_json, weight_json};
 
-/// Shows what changed between two snapshots.
+/// Shows the changes between two snapshots.
 pub fn execute(global: &Global, args: &DiffArgs) -> Result {
     let (session, watch) = session(global)?;
-    // Snapshots are compared, and no log: that may be damaged.
-    let open = |path| Database::open_snapshots_in(path, &session);
-    let database = open(&args.database)?;
+    // Only snapshots are compared, so a damaged WAL is no obstacle.
+    let database = open_snapshots(&args.database, &session)?;
     let diff = match &args.with {
         None => database.diff(args.from.clone(), args.to.clone()),
-        Some(other) => database.diff_with(args.from.clone(), &open(other)?, args.to.clone()),
+        Some(other) => database.diff_with(args.from.clone(), &open_snapshots(other, &session)?, args.to.clone()),
     };
     watch.clear();
     let diff = diff?;
     if diff.is_multigraph() && !global.json {
-        // What was removed is kept, to tell edges that changed, or pairs that went.
+        // Printing keeps the removed edges in a table, to recognise changed edges and removed pairs.
         session.require_memory("a difference of multigraphs", REMOVED_BYTES * diff.num_removed()? as u64)?;
     }
     let mut console = Console::new();
@@ -39,10 +38,10 @@ pub fn execute(global: &Global, args: &DiffArgs) -> Result {
     console.finish()
 }
 
-/// The ends of an edge that is gone as text in a table, or the edge by its number.
+/// Approximate bytes of a removed edge in that table.
 const REMOVED_BYTES: u64 = 160;
 
-/// Prints one object, edge by edge: a difference may be larger than memory.
+/// Prints the object piece by piece, because a diff may be larger than memory.
 fn print_json(console: &mut Console, diff: &Diff) -> Result {
     let (from, to) = diff.snapshots();
     console.bytes(format!("{{\"from\":{from},\"to\":{to}").as_bytes())?;
@@ -57,7 +56,7 @@ fn print_json(console: &mut Console, diff: &Diff) -> Result {
     console.line("}")
 }
 
-/// Prints a list as a field of an object that is begun; returns its length.
+/// Prints a list as a field of an open JSON object. Returns its length.
 fn print_list(console: &mut Console, name: &str, values: impl Iterator<Item = Result<Value>>) -> Result<u64> {
     console.bytes(format!(",\"{name}\":[").as_bytes())?;
     let mut count = 0;
@@ -72,8 +71,7 @@ fn print_list(console: &mut Console, name: &str, values: impl Iterator<Item = Re
     Ok(count)
 }
 
-/// `[source, target]`, then the weight where the graph has weights, an object of the properties where it has some, and
-/// the number of the edge in a multigraph.
+/// `[source, target]`, then the weight, an object with the properties, and the number, if the graph has them.
 fn edge_json(diff: &Diff, edge: &DiffEdge<'_>) -> Result<Value> {
     let key = |key: KeyRef<'_>| key_json(&Key::from(key));
     let mut list = vec![key(edge.source), key(edge.target)];
@@ -91,8 +89,9 @@ fn value_json(value: &DiffProperty<'_>) -> Value {
     json!([key_json(&Key::from(*vertex)), name, property_json(old), property_json(new)])
 }
 
-/// What changed as lines that `anden apply` takes.
+/// Prints the changes as lines for `anden apply`.
 fn print(console: &mut Console, diff: &Diff) -> Result {
+    // Added vertices come first and removed ones last, so the edges and values between find their vertices.
     for vertex in diff.added_vertices()? {
         console.line(format_args!("v+ {}", column(&vertex)))?;
     }
@@ -100,6 +99,7 @@ fn print(console: &mut Console, diff: &Diff) -> Result {
         true if diff.has_numbers() => print_numbered(console, diff)?,
         true => print_pairs(console, diff)?,
         false => {
+            // Removals come first, because a changed edge is removed and added.
             diff.removed().try_for_each(|edge| edge_line(console, '-', &edge?, &[]))?;
             diff.added().try_for_each(|edge| added_line(console, diff, &edge?))?;
         }
@@ -114,7 +114,7 @@ fn print(console: &mut Console, diff: &Diff) -> Result {
     Ok(())
 }
 
-/// The edges of a multigraph that went, came or changed, each by its number.
+/// Prints the removed, added and changed edges of a multigraph, each by its number.
 fn print_numbered(console: &mut Console, diff: &Diff) -> Result {
     let mut removed: HashMap<Option<u64>, DiffEdge<'_>> = HashMap::new();
     for edge in diff.removed() {
@@ -126,6 +126,7 @@ fn print_numbered(console: &mut Console, diff: &Diff) -> Result {
         let number = edge?.number;
         changed.extend(removed.contains_key(&number).then_some(number));
     }
+    // Read again, because the added edges decide which removed ones are changes.
     for edge in diff.removed() {
         let edge = edge?;
         if !changed.contains(&edge.number) {
@@ -142,8 +143,8 @@ fn print_numbered(console: &mut Console, diff: &Diff) -> Result {
     Ok(())
 }
 
-/// The edges of a multigraph that went or came, where edges of the two graphs have nothing to do with each other: a
-/// removal takes all edges of the pair, and those that are left come again.
+/// Prints the changed edges of multigraphs in two databases, whose edge numbers are unrelated. A removal removes all
+/// edges of a pair, so the remaining ones are added again.
 fn print_pairs(console: &mut Console, diff: &Diff) -> Result {
     let mut removed = HashSet::new();
     for edge in diff.removed() {
@@ -162,12 +163,12 @@ fn print_pairs(console: &mut Console, diff: &Diff) -> Result {
     Ok(())
 }
 
-/// An edge that came, with its properties.
+/// Prints an added edge with its properties.
 fn added_line(console: &mut Console, diff: &Diff, edge: &DiffEdge<'_>) -> Result {
     edge_line(console, '+', edge, &diff.edge_properties(edge)?)
 }
 
-/// What changed of an edge: its weight, and each property with another value.
+/// Prints the changes of an edge: its weight, and each changed property.
 fn changed_lines(console: &mut Console, diff: &Diff, old: &DiffEdge<'_>, new: &DiffEdge<'_>) -> Result {
     let ends = ends(new);
     if let Some(weight) = new.weight.filter(|_| old.weight != new.weight) {
@@ -179,20 +180,21 @@ fn changed_lines(console: &mut Console, diff: &Diff, old: &DiffEdge<'_>, new: &D
             property_line(console, &ends, name, *value)?;
         }
     }
+    // A property that the new edge lacks gets the word `null`, which removes the value.
     for (name, _) in before.iter().filter(|(name, _)| after.iter().all(|(other, _)| other != name)) {
         property_line(console, &ends, name, PropertyValue::Null)?;
     }
     Ok(())
 }
 
-/// A key as a column of a line.
+/// A key as a column of an update line.
 fn column(key: &impl ToString) -> String {
     let mut column = String::new();
     push_update_column(&mut column, &key.to_string());
     column
 }
 
-/// A value of a vertex, or of an edge, whose keys are `of`.
+/// Prints a property value of a vertex or edge; `of` holds the keys.
 fn property_line(console: &mut Console, of: &str, name: &str, value: PropertyValue<'_>) -> Result {
     let mut line = format!("p {of} ");
     push_update_column(&mut line, name);
@@ -207,13 +209,13 @@ fn ends(edge: &DiffEdge<'_>) -> String {
     format!("{} {}{number}", column(&edge.source), column(&edge.target))
 }
 
-/// The ends of an edge, in an order that is the same for both directions where edges have none.
+/// The ends of an edge; in an undirected graph, in an order that does not depend on the direction.
 fn pair(diff: &Diff, edge: &DiffEdge<'_>) -> (String, String) {
     let ends = (column(&edge.source), column(&edge.target));
     if diff.is_directed() || ends.0 <= ends.1 { ends } else { (ends.1, ends.0) }
 }
 
-/// An edge, with the properties of one that came.
+/// Prints an edge with its weight and these properties.
 fn edge_line(
     console: &mut Console,
     sign: char,

@@ -2,29 +2,32 @@
 
 use std::path::{Path, PathBuf};
 
-use anden::{Aside, ExportFormat as Format, Output, OutputContent, OutputFormat, VertexFormat, require_uncompressed};
+use anden::export::{ExportFormat, Output};
+use anden_formats::{Aside, OutputContent, require_uncompressed};
 use serde_json::json;
 
 use super::{
     note_unknown_types, open_selected, output_format, require_apart, require_no_database_file, session, view,
     write_aside_watched,
 };
-use crate::args::{ExportArgs, ExportFormat, Global};
+use crate::args::{ExportArgs, Global};
 use crate::console::{Console, count, duration, size};
-use crate::failure::{Failure, Result, complain};
+use crate::failure::{CommandFailure, Result, complain};
 
 /// Writes the graph to a file or to standard output.
 pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     let to_stdout = args.file == Path::new("-");
     if to_stdout && global.json {
-        return Err(Failure::Usage("export to - and --json both want standard output: give a file".into()));
+        return Err(CommandFailure::Usage("export to - and --json both want standard output: give a file".into()));
     }
     let format = format(args)?;
-    let vertex_format = args.vertices.as_deref().map(vertex_format).transpose()?;
+    let vertex_format =
+        args.vertices.as_deref().map(|path| output_format(path, OutputContent::Vertices)).transpose()?;
     if let Some(vertices) = &args.vertices {
         if vertices == Path::new("-") {
-            return Err(Failure::Usage("--vertices - is no file: name one".into()));
+            return Err(CommandFailure::Usage("--vertices - is no file: name one".into()));
         }
+        // One file would replace the other.
         require_apart(&args.file, vertices, "--vertices")?;
     }
     let (session, watch) = session(global)?;
@@ -35,8 +38,8 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     if !args.selection.types.is_empty() && view.num_edges() == 0 {
         note_unknown_types(&database, &args.selection, global)?;
     }
-    // Both files are whole before the first is at its place: of a graph in parts, one alone is of no use.
-    let vertices_aside = |(path, format): (&PathBuf, VertexFormat)| -> Result<Aside> {
+    // Both files are complete before the first is renamed, because one of them alone is useless.
+    let vertices_aside = |(path, format): (&PathBuf, ExportFormat)| -> Result<Aside> {
         Ok(write_aside_watched(path, &watch, |output| Ok(view.export_vertices(format, output)?))?.1)
     };
     let vertices = args.vertices.as_ref().zip(vertex_format).map(vertices_aside).transpose()?;
@@ -71,13 +74,14 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
             console.line(format_args!("wrote {}: {} vertices", path.display(), count(view.num_vertices() as u64)))?;
         }
     }
-    if format == Format::Mtx && args.vertices.is_none() && !global.quiet && !view.has_keys_of_matrix()? {
+    // Without the keys of the rows, the vertices of the matrix cannot be told.
+    if format.has_matrix_rows() && args.vertices.is_none() && !global.quiet && !view.has_keys_of_matrix()? {
         complain("the rows of the matrix are not the keys: --vertices FILE writes the key of each row");
     }
     console.finish()
 }
 
-/// Says which properties the files do not hold.
+/// Prints a note about properties that the files do not hold.
 fn say_left_out(global: &Global, left_out: &[String]) {
     if !left_out.is_empty() && !global.quiet {
         let what = left_out.join(", ");
@@ -87,45 +91,18 @@ fn say_left_out(global: &Global, left_out: &[String]) {
     }
 }
 
-fn vertex_format(path: &Path) -> Result<VertexFormat> {
-    Ok(match output_format(path, OutputContent::Vertices)? {
-        OutputFormat::Csv => VertexFormat::Csv,
-        OutputFormat::Parquet => VertexFormat::Parquet,
-        _ => VertexFormat::List,
-    })
-}
-
 fn publish(file: Option<Aside>) -> Result {
     Ok(file.map_or(Ok(()), Aside::publish).map_err(anden::Error::from)?)
 }
 
-fn format(args: &ExportArgs) -> Result<Format> {
+fn format(args: &ExportArgs) -> Result<ExportFormat> {
     let path = &args.file;
     require_no_database_file(path)?;
-    let of_name = anden::output_format(path, OutputContent::Edges);
     let Some(chosen) = args.format else {
-        let format = of_name.map_err(|error| Failure::Usage(format!("{error}, or choose one with --format")))?;
-        return Ok(match format {
-            OutputFormat::Csv => Format::Csv,
-            OutputFormat::Parquet => Format::Parquet,
-            OutputFormat::GraphMl => Format::GraphMl,
-            OutputFormat::Mtx => Format::Mtx,
-            OutputFormat::Gapbs => Format::Gapbs,
-            OutputFormat::WeightedGapbs => Format::WeightedGapbs,
-            OutputFormat::Text | OutputFormat::JsonLines => Format::EdgeList,
-        });
+        let of_name = ExportFormat::of_path(path, OutputContent::Edges);
+        return of_name.map_err(|error| CommandFailure::Usage(format!("{error}, or choose one with --format")));
     };
-    // No option makes a compressed file.
-    require_uncompressed(path, OutputContent::Edges).map_err(|error| Failure::Usage(error.to_string()))?;
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
-    Ok(match (chosen, of_name) {
-        (ExportFormat::Csv, _) => Format::Csv,
-        (ExportFormat::Edgelist, _) => Format::EdgeList,
-        (ExportFormat::Gapbs, _) if ["el", "wel"].contains(&&*extension) => Format::EdgeList,
-        (ExportFormat::Gapbs, Ok(OutputFormat::WeightedGapbs)) => Format::WeightedGapbs,
-        (ExportFormat::Gapbs, _) => Format::Gapbs,
-        (ExportFormat::Mtx, _) => Format::Mtx,
-        (ExportFormat::Parquet, _) => Format::Parquet,
-        (ExportFormat::Graphml, _) => Format::GraphMl,
-    })
+    // No option makes compressed output.
+    require_uncompressed(path, OutputContent::Edges).map_err(|error| CommandFailure::Usage(error.to_string()))?;
+    Ok(chosen.for_path(path))
 }

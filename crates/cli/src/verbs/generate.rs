@@ -3,28 +3,34 @@
 use std::io;
 use std::path::Path;
 
-use anden::generate::{Generator, GridParams, RmatParams, UniformParams};
-use anden::{Output, OutputContent, OutputFormat, Session};
+use anden::Session;
+use anden::export::{ExportFormat, Output};
+use anden::graph::generate::{Generator, GridParams, RmatParams, UniformParams};
+use anden_formats::{OutputContent, generated};
 use serde_json::json;
 
 use super::{output_format, session, write_aside_watched};
-use crate::args::{GenerateArgs, GenerateCommon, Global, Shape};
+use crate::args::{GenerateArgs, GenerateCommon, GeneratorShape, Global};
 use crate::console::{Console, count, duration, size};
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::watch::Watch;
 
-/// Makes a random graph.
+/// Generates a random graph.
 pub fn execute(global: &Global, args: &GenerateArgs) -> Result {
     let (generator, common) = generator(&args.shape)?;
     let path = common.output.as_path();
     let to_stdout = path == Path::new("-");
     if to_stdout && global.json {
-        return Err(Failure::Usage("generate to standard output and --json both want it: give -o a file".into()));
+        return Err(CommandFailure::Usage(
+            "generate to standard output and --json both want it: give -o a file".into(),
+        ));
     }
-    let form = Form::of(path, &generator)?;
+    // Checked before any work, because the ending decides how much memory is needed.
+    let form = GeneratedForm::of(path, &generator)?;
     let (session, watch) = session(global)?;
     form.require_memory(&generator, &session)?;
     let start = std::time::Instant::now();
+    // Standard output has no file to remove, so a signal may end the process at once.
     if to_stdout {
         return form.write(&generator, &session, &watch, &mut Output::new(path, io::stdout())).map(|_| ());
     }
@@ -41,7 +47,7 @@ pub fn execute(global: &Global, args: &GenerateArgs) -> Result {
             "edges": num_edges,
             "bytes": bytes,
             "seconds": seconds,
-            "peak_bytes": anden::resident_peak(),
+            "peak_bytes": anden_base::memory::resident_peak(),
         }))?;
     } else if !global.quiet {
         let (vertices, edges) = (count(generator.num_vertices()), count(num_edges));
@@ -51,17 +57,17 @@ pub fn execute(global: &Global, args: &GenerateArgs) -> Result {
     console.finish()
 }
 
-fn generator(shape: &Shape) -> Result<(Generator, &GenerateCommon)> {
+fn generator(shape: &GeneratorShape) -> Result<(Generator, &GenerateCommon)> {
     let (generator, common) = match *shape {
-        Shape::Rmat { scale, degree, a, b, c, ref common } => {
+        GeneratorShape::Rmat { scale, degree, a, b, c, ref common } => {
             let params = RmatParams { scale, degree: degree.into(), a, b, c, seed: common.seed };
             (Generator::rmat(&params), common)
         }
-        Shape::Uniform { scale, degree, ref common } => {
+        GeneratorShape::Uniform { scale, degree, ref common } => {
             let params = UniformParams { scale, degree: degree.into(), seed: common.seed };
             (Generator::uniform(&params), common)
         }
-        Shape::Grid { width, height, ref common } => {
+        GeneratorShape::Grid { width, height, ref common } => {
             let params = GridParams { width: width.into(), height: height.into(), seed: common.seed };
             (Generator::grid(&params), common)
         }
@@ -73,43 +79,42 @@ fn generator(shape: &Shape) -> Result<(Generator, &GenerateCommon)> {
     Ok((generator.map_err(anden::Error::from)?, common))
 }
 
-/// How the graph is written.
+/// The form of the output.
 #[derive(Clone, Copy)]
-enum Form {
+enum GeneratedForm {
     Text,
     Serialized,
 }
 
-impl Form {
+impl GeneratedForm {
     fn of(path: &Path, generator: &Generator) -> Result<Self> {
-        match output_format(path, OutputContent::RandomEdges)? {
-            OutputFormat::Gapbs if generator.has_weights() => {
-                Err(Failure::failed(format!("{}: a .sg file holds no weights: call it .wsg", path.display())))
-            }
-            OutputFormat::WeightedGapbs if !generator.has_weights() => {
-                Err(Failure::failed(format!("{}: a .wsg file needs --weights", path.display())))
-            }
-            OutputFormat::Gapbs | OutputFormat::WeightedGapbs => Ok(Self::Serialized),
-            _ => Ok(Self::Text),
+        let format = output_format(path, OutputContent::RandomEdges)?;
+        let refused = |why| Err(CommandFailure::failed(format!("{}: {why}", path.display())));
+        if format == ExportFormat::GAPBS && generator.has_weights() {
+            return refused("a .sg file holds no weights: call it .wsg");
         }
+        if format == ExportFormat::WEIGHTED_GAPBS && !generator.has_weights() {
+            return refused("a .wsg file needs --weights");
+        }
+        Ok(if format.name() == ExportFormat::GAPBS.name() { Self::Serialized } else { Self::Text })
     }
 
-    /// Refuses what does not fit in memory before anything is made.
+    /// Refuses a graph that does not fit in memory, before any work.
     fn require_memory(self, generator: &Generator, session: &Session) -> Result {
         let threads = session.num_threads();
         let (num_bytes, form) = match self {
-            Self::Text => (generator.edge_list_bytes(threads), "text"),
-            Self::Serialized => (generator.gapbs_bytes(threads), "a serialized graph"),
+            Self::Text => (generated::edge_list_bytes(generator, threads), "text"),
+            Self::Serialized => (generated::gapbs_bytes(generator, threads), "a serialized graph"),
         };
         let (vertices, edges) = (count(generator.num_vertices()), count(generator.num_edges()));
         Ok(session.require_memory(&format!("making {vertices} vertices and {edges} edges as {form}"), num_bytes)?)
     }
 
-    /// Returns how many edges were written: a serialized graph has no loops and no repeated edges.
+    /// Writes the graph. Returns the number of edges: a serialized graph drops loops and repeated edges.
     fn write(self, generator: &Generator, session: &Session, watch: &Watch, output: &mut Output<'_>) -> Result<u64> {
         let written = match self {
-            Self::Text => generator.write_edge_list(session.pool(), output).map(|()| generator.num_edges()),
-            Self::Serialized => generator.write_gapbs(session.pool(), watch, output),
+            Self::Text => generated::write_edge_list(generator, session.pool(), output).map(|()| generator.num_edges()),
+            Self::Serialized => generated::write_gapbs(generator, session.pool(), watch, output),
         };
         written.map_err(|error| anden::Error::from(error).into())
     }

@@ -2,15 +2,16 @@
 
 use std::time::Instant;
 
-use anden::{Database, IndexInfo, IndexKind};
+use anden::Database;
+use anden::property::{IndexInfo, IndexKind};
 use serde_json::{Value, json};
 
-use super::{open_to_write, session};
+use super::{open_snapshots, open_to_write, session};
 use crate::args::{Global, IndexAction, IndexArgs};
-use crate::console::{Console, Table, count, duration, size};
+use crate::console::{Console, ConsoleTable, count, duration, size};
 use crate::failure::Result;
 
-/// Makes, drops or lists indexes.
+/// Creates, drops or lists indexes.
 pub fn execute(global: &Global, args: &IndexArgs) -> Result {
     match &args.action {
         IndexAction::List => list(global, args),
@@ -50,12 +51,13 @@ fn change(
 
 fn list(global: &Global, args: &IndexArgs) -> Result {
     let (session, _watch) = session(global)?;
-    let indexes = Database::open_snapshots_in(&args.database, &session)?.indexes();
+    // An index changes only together with a snapshot, so the WAL need not be read.
+    let indexes = open_snapshots(&args.database, &session)?.indexes();
     let mut console = Console::new();
     if global.json {
         console.object(&json!({ "indexes": indexes_json(&indexes) }))?;
     } else {
-        let mut table = Table::with_header(&["of", "property", "kind", "entries", "bytes"]);
+        let mut table = ConsoleTable::with_header(&["of", "property", "kind", "entries", "bytes"]);
         for info in &indexes {
             let kind = kind_name(info.kind).to_owned();
             table.row(["vertex".into(), info.property.clone(), kind, count(info.num_entries), size(info.num_bytes)]);
@@ -86,7 +88,7 @@ fn kind_name(kind: IndexKind) -> &'static str {
     }
 }
 
-/// The properties with an index, for people.
+/// The indexed properties as text.
 pub fn indexes_text(indexes: &[IndexInfo]) -> String {
     indexes.iter().map(|info| format!("{} ({})", info.property, kind_name(info.kind))).collect::<Vec<_>>().join(", ")
 }

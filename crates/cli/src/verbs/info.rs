@@ -1,6 +1,8 @@
 //! `anden info`.
 
-use anden::{Database, DegreeStatistics, KeyScheme, PropertySchema, Stats, View};
+use anden::property::PropertySchema;
+use anden::stats::{DegreeStatistics, Stats};
+use anden::{Database, KeyScheme, View};
 use serde_json::{Value, json};
 
 use super::degrees::{degrees_json, plot};
@@ -8,10 +10,10 @@ use super::index::{indexes_json, indexes_text};
 use super::snapshots::snapshots_json;
 use super::{open, session};
 use crate::args::{Global, InfoArgs};
-use crate::console::{Console, Table, count, real, size};
+use crate::console::{Console, ConsoleTable, count, real, size};
 use crate::failure::Result;
 
-/// Shows what a database holds.
+/// Shows statistics of a database.
 pub fn execute(global: &Global, args: &InfoArgs) -> Result {
     let (session, _watch) = session(global)?;
     let database = open(&args.database, &session)?;
@@ -41,8 +43,11 @@ fn object(database: &Database, view: &View) -> Result<Value> {
         "in_edges": view.has_in_edges(),
         "arcs": view.num_arcs(),
         "snapshots": snapshots_json(&database.snapshots()),
-        "runs": storage.runs,
-        "levels": storage.levels,
+        "bases": storage.bases,
+        "deltas": storage.deltas,
+        // The names before 1.0 of the two figures above.
+        "runs": storage.bases,
+        "levels": storage.deltas,
         "bytes": database.disk_bytes()?,
         "bytes_per_edge": storage.bytes_per_edge,
         "pages": {
@@ -51,7 +56,7 @@ fn object(database: &Database, view: &View) -> Result<Value> {
             "patched": storage.patched_pages,
         },
     });
-    // Of this handle: what another process has in memory, it alone knows.
+    // These describe this handle only; the memtable of another process is not visible.
     (object["live"], object["commits"], object["views"]) =
         (live_json(&stats, log_bytes), commits_json(&stats), views_json(&stats));
     object["log"] = json!({ "bytes": log_bytes });
@@ -59,7 +64,7 @@ fn object(database: &Database, view: &View) -> Result<Value> {
     object["edge_properties"] = schema_json(view.edge_schema());
     object["indexes"] = indexes_json(&database.indexes());
     let pieces = view.piece_statistics()?;
-    object["pieces"] = json!({ "max": pieces.max, "mean": pieces.mean });
+    object["fragments"] = json!({ "max": pieces.max, "mean": pieces.mean });
     object["degrees"] = degrees_json(&view.out_degree_statistics()?);
     if let Some(degrees) = distinct_in_degrees(view)? {
         object["in_degrees"] = degrees_json(&degrees);
@@ -67,7 +72,7 @@ fn object(database: &Database, view: &View) -> Result<Value> {
     Ok(object)
 }
 
-/// What is in memory, and the log, the files of which are there whoever wrote them.
+/// The memtable of this handle, and the WAL files on disk.
 fn live_json(stats: &Stats, log_bytes: u64) -> Value {
     let live = &stats.live;
     json!({
@@ -88,7 +93,7 @@ fn live_json(stats: &Stats, log_bytes: u64) -> Value {
     })
 }
 
-/// What was committed through a handle, what was not, and how long it took.
+/// Counters of commits through this handle.
 pub(super) fn commits_json(stats: &Stats) -> Value {
     let commits = &stats.commits;
     json!({
@@ -128,7 +133,7 @@ fn ids(database: &Database) -> &'static str {
     }
 }
 
-/// In-degrees where they are there and are not the out-degrees once more.
+/// In-degrees, if the graph has in-lists and they differ from the out-lists.
 fn distinct_in_degrees(view: &View) -> Result<Option<DegreeStatistics>> {
     let is_distinct = view.is_directed() && view.has_in_edges();
     Ok(if is_distinct { Some(view.in_degree_statistics()?) } else { None })
@@ -153,7 +158,7 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
         pages.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{} {kind}", count(*n as u64))).collect();
     let pieces = view.piece_statistics()?;
     let log_bytes = database.log_bytes()?;
-    let mut table = Table::new();
+    let mut table = ConsoleTable::new();
     table
         .pair("vertices", count(view.num_vertices() as u64))
         .pair("edges", count(view.num_edges()))
@@ -170,9 +175,9 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
     }
     table
         .pair("snapshots", count(database.snapshots().len() as u64))
-        .pair("runs, levels", format!("{}, {}", stats.runs, stats.levels))
+        .pair("bases, deltas", format!("{}, {}", stats.bases, stats.deltas))
         .pair("pages", pages.join(", "))
-        .pair("pieces a vertex", format!("at most {}, mean {}", count(pieces.max), real(pieces.mean)))
+        .pair("fragments a vertex", format!("at most {}, mean {}", count(pieces.max), real(pieces.mean)))
         .pair(
             "bytes",
             format!("{} ({} an edge and direction)", size(database.disk_bytes()?), real(stats.bytes_per_edge)),
@@ -180,7 +185,7 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
     if log_bytes > 0 {
         table.pair("  of these, the log", size(log_bytes));
     }
-    // Committed, and in no snapshot yet.
+    // Committed changes that no snapshot has yet.
     if live.delta_bytes > 0 {
         let (added, removed) = (count(live.added), count(live.removed));
         table
@@ -189,9 +194,10 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
     }
     console.table(&table)?;
     let name = if view.is_directed() { "out-degree" } else { "degree" };
-    plot(console, name, &view.out_degree_statistics()?)?;
-    match distinct_in_degrees(view)? {
-        Some(degrees) => plot(console, "in-degree", &degrees),
-        None => Ok(()),
+    let in_degrees = distinct_in_degrees(view)?.map(|degrees| ("in-degree", degrees));
+    for (name, degrees) in [(name, view.out_degree_statistics()?)].into_iter().chain(in_degrees) {
+        console.line(format_args!(""))?;
+        plot(console, name, &degrees)?;
     }
+    Ok(())
 }

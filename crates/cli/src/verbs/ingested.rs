@@ -1,27 +1,30 @@
-//! What `load` and `append` tell of their inputs.
+//! Reports of `load` and `append` about their inputs.
 
-use anden::{ColumnName, Duplicates, InputReport};
+use anden::load::{ColumnName, Duplicates, InputReport};
 use serde_json::{Value, json};
 
 use crate::args::Global;
-use crate::console::{Table, count};
+use crate::console::{ConsoleTable, count};
 use crate::failure::complain;
 
-/// Says how many lines were left out, and what was wrong with the first.
+/// Prints the number of skipped lines, and the error of the first.
 pub fn say_skipped(global: &Global, num_skipped: u64, first: Option<&str>) {
     if let Some(line) = first.filter(|_| !global.quiet) {
-        complain(&format!("skipped {} lines, the first: {line}", count(num_skipped)));
+        match num_skipped {
+            1 => complain(&format!("skipped 1 line: {line}")),
+            _ => complain(&format!("skipped {} lines, the first: {line}", count(num_skipped))),
+        }
     }
 }
 
-/// Prints what users should know about the inputs, a line each.
+/// Prints notes about the inputs, one per line.
 pub fn say_notes(global: &Global, notes: &[String]) {
     for note in notes.iter().filter(|_| !global.quiet) {
         complain(&format!("note: {note}"));
     }
 }
 
-/// A column as a value: its name, or its number from 1.
+/// A column as JSON: its name, or its number from 1.
 fn column(column: &ColumnName) -> Value {
     match column {
         ColumnName::Name(name) => json!(name),
@@ -29,12 +32,12 @@ fn column(column: &ColumnName) -> Value {
     }
 }
 
-/// The rule for parallel edges by the name that users type; none where they are refused.
+/// The option value of a rule for parallel edges; `None` if repeated edges are refused.
 fn rule(duplicates: Duplicates) -> Option<&'static str> {
     Duplicates::ALL.iter().find(|(rule, _)| *rule == duplicates).map(|(_, name)| *name)
 }
 
-/// Adds what became of the inputs to the object of `--json`.
+/// Adds the input report to the JSON object.
 pub fn add_input(object: &mut Value, input: &InputReport, notes: &[String]) {
     let columns = &input.columns;
     object["source_column"] = json!(columns.source.as_ref().map(column));
@@ -50,8 +53,8 @@ pub fn add_input(object: &mut Value, input: &InputReport, notes: &[String]) {
     object["notes"] = json!(notes);
 }
 
-/// Adds the same to the table, as far as there is anything to say.
-pub fn add_rows(table: &mut Table, input: &InputReport, num_skipped: u64) {
+/// Adds the input report to the table, without empty rows.
+pub fn add_rows(table: &mut ConsoleTable, input: &InputReport, num_skipped: u64) {
     let columns = &input.columns;
     let shown = |column: &ColumnName| match column {
         ColumnName::Name(name) => name.clone(),

@@ -5,28 +5,34 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use anden::{ApplyOptions, OutputContent};
+use anden::changes::ApplyOptions;
+use anden_formats::OutputContent;
 use serde_json::json;
 
 use super::info::commits_json;
 use super::load::input;
 use super::{open_to_write, output_format, require_apart, session};
 use crate::args::{ApplyArgs, CheckpointArgs, Global};
-use crate::console::{Console, Table, count, duration};
-use crate::failure::{Failure, Result};
+use crate::console::{Console, ConsoleTable, count, duration};
+use crate::failure::{CommandFailure, Result};
 
-/// Replays updates.
+/// Applies a file of updates.
 pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
     if global.json && args.acks.as_deref() == Some("-".as_ref()) {
-        return Err(Failure::Usage("--acks - and --json would both write to standard output: name a file".into()));
+        return Err(CommandFailure::Usage(
+            "--acks - and --json would both write to standard output: name a file".into(),
+        ));
     }
     if let Some(acks) = &args.acks {
+        // The acknowledgements would overwrite the updates while they are read.
         require_apart(&args.input, acks, "--acks")?;
         output_format(acks, OutputContent::LineNumbers)?;
     }
+    // Opened first, because a recovery takes long and a wrong name should fail at once.
     let mut acks = args.acks.as_deref().map(Acks::open).transpose()?;
     let (session, watch) = session(global)?;
     let database = open_to_write(&args.database, &session)?;
+    acks.as_ref().map_or(Ok(()), Acks::clear)?;
     watch.clean_up_from_here();
     let options = ApplyOptions {
         batch: args.batch as usize,
@@ -39,7 +45,9 @@ pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
         Some(acks) => acks.write(line),
         None => Ok(()),
     });
+    // Closing consumes the handle, so read the counters first.
     let stats = database.stats();
+    // Closed before the report, so that a failed close is an error and not a success.
     let report = applied.and_then(|report| database.close().map(|()| report));
     watch.clear();
     let report = report?;
@@ -55,9 +63,10 @@ pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
             "log_syncs": stats.live.log_syncs,
             "commits": commits_json(&stats),
         }))?;
+    // A report between the line numbers would confuse their reader.
     } else if !global.quiet && args.acks.as_deref() != Some("-".as_ref()) {
         console.line(format_args!("applied {} to {}", args.input.display(), args.database.display()))?;
-        let mut table = Table::new();
+        let mut table = ConsoleTable::new();
         table
             .pair("  updates", count(report.updates))
             .pair("  transactions", count(report.transactions))
@@ -87,7 +96,7 @@ pub fn checkpoint(global: &Global, args: &CheckpointArgs) -> Result {
             "snapshot": snapshot.number,
             "seconds": seconds,
             "bytes": database.stats().storage.bytes,
-            "peak_bytes": anden::resident_peak(),
+            "peak_bytes": anden_base::memory::resident_peak(),
         }))?;
     } else if !global.quiet {
         console.line(format_args!("made snapshot {} of {}", snapshot.number, args.database.display()))?;
@@ -95,34 +104,48 @@ pub fn checkpoint(global: &Global, args: &CheckpointArgs) -> Result {
     console.finish()
 }
 
-/// Where the numbers of answered lines go.
+/// The output for the line numbers of answered transactions.
 struct Acks {
     name: String,
-    /// Nowhere once nobody reads them any more.
+    /// `None` after the reader closed the pipe.
     output: Option<Box<dyn Write>>,
+    /// The file of `output`; `None` for standard output.
+    file: Option<File>,
 }
 
 impl Acks {
     fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
-        let output: Box<dyn Write> = match path == Path::new("-") {
-            true => Box::new(std::io::stdout()),
-            false => {
-                Box::new(File::create(path).map_err(|error| Failure::failed(format!("{name}: cannot write: {error}")))?)
-            }
-        };
-        Ok(Self { name, output: Some(output) })
+        if path == Path::new("-") {
+            return Ok(Self { name, output: Some(Box::new(std::io::stdout())), file: None });
+        }
+        let failed = |error| CommandFailure::failed(format!("{name}: cannot write: {error}"));
+        let file = File::options().write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        let output: Box<dyn Write> = Box::new(file.try_clone().map_err(failed)?);
+        Ok(Self { name, output: Some(output), file: Some(file) })
+    }
+
+    /// Removes the numbers of an earlier run. Until the database is open, they may be all that is known of that run.
+    fn clear(&self) -> Result<()> {
+        let failed = |error| CommandFailure::failed(format!("{}: cannot write: {error}", self.name));
+        match &self.file {
+            // A pipe or a device cannot be cut.
+            Some(file) if file.metadata().map_err(failed)?.is_file() => file.set_len(0).map_err(failed),
+            _ => Ok(()),
+        }
     }
 
     fn write(&mut self, line: u64) -> anden::Result<()> {
         let Some(output) = &mut self.output else { return Ok(()) };
+        // A line in a buffer would acknowledge nothing: flush each one.
         match writeln!(output, "{line}").and_then(|()| output.flush()) {
             Ok(()) => Ok(()),
+            // The reader of the numbers has gone, but the updates go on.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
                 self.output = None;
                 Ok(())
             }
-            Err(error) => Err(anden::Error::Io(format!("{}: cannot write: {error}", self.name))),
+            Err(error) => Err(anden::Error::Io(format!("{}: cannot write: {error}", self.name).into())),
         }
     }
 }

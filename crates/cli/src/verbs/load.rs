@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anden::{
-    Database, Direction, Duplicates, Format, HeaderRule, InputPath, KeyKind, KeyScheme, LoadOptions, LoadReport,
-    OnError, Options, SourceOptions, Spread, WantedProperties, WeightType,
+use anden::load::{
+    Duplicates, Format, HeaderRule, InputPath, KeyKind, LoadReport, OnError, SourceOptions, Spread, WantedProperties,
 };
+use anden::{Database, GraphKind, KeyScheme, LoadOptions, Options, WeightType};
 use serde_json::json;
 
 use super::ingested::{add_input, add_rows, say_notes, say_skipped};
@@ -13,17 +13,20 @@ use super::session;
 use crate::args::{
     Global, LoadArgs, LoadDuplicates, LoadFormat, LoadHeader, LoadIds, LoadOnError, LoadWeight, ReadingArgs,
 };
-use crate::console::{Console, Table, count, duration, size};
-use crate::failure::{Failure, Result};
+use crate::console::{Console, ConsoleTable, count, duration, size};
+use crate::failure::{CommandFailure, Result};
 
 /// Creates a database from files.
 pub fn execute(global: &Global, args: &LoadArgs) -> Result {
     let inputs: Vec<InputPath> = args.inputs.iter().map(|path| input(path)).collect();
+    // A second reader of standard input would find nothing.
     require_one_stdin(&inputs, &args.reading)?;
     let options = options(args)?;
     let (session, watch) = session(global)?;
+    // From here on, unfinished files of the database must not remain.
     watch.clean_up_from_here();
     let loaded = Database::load(&args.database, &inputs, &options, &session);
+    // Cleared before any message, because a bar and a message would share a line.
     watch.clear();
     let (database, report) = loaded?;
     say_skipped(global, report.skipped, report.first_skipped.as_deref());
@@ -38,7 +41,7 @@ pub fn execute(global: &Global, args: &LoadArgs) -> Result {
     console.finish()
 }
 
-/// Refuses inputs, files of vertices and of edges of a type included, of which two are standard input.
+/// Refuses inputs that name standard input more than once, vertex and edge files included.
 pub(super) fn require_one_stdin<'a>(
     inputs: impl IntoIterator<Item = &'a InputPath>,
     reading: &'a ReadingArgs,
@@ -48,7 +51,7 @@ pub(super) fn require_one_stdin<'a>(
     let all = inputs.into_iter().map(InputPath::path).chain(of_vertices).chain(of_edges);
     match all.filter(|path| *path == InputPath::Stdin.path()).count() {
         0 | 1 => Ok(()),
-        _ => Err(Failure::Usage("standard input can be read once: give - once".into())),
+        _ => Err(CommandFailure::Usage("standard input can be read once: give - once".into())),
     }
 }
 
@@ -66,16 +69,16 @@ fn object(report: &LoadReport) -> serde_json::Value {
     object
 }
 
-fn table(database: &Database, report: &LoadReport) -> Table {
-    let mut table = Table::new();
+fn table(database: &Database, report: &LoadReport) -> ConsoleTable {
+    let mut table = ConsoleTable::new();
     let options = database.options();
-    let direction = match options.direction {
-        Direction::Undirected => "undirected",
-        Direction::Directed if options.ordered => "ordered",
-        Direction::Directed => "directed",
+    let graph_kind = match options.graph_kind {
+        GraphKind::Undirected => "undirected",
+        GraphKind::Directed if options.ordered => "ordered",
+        GraphKind::Directed => "directed",
     };
     let rate = count((report.edges as f64 / report.seconds.max(1e-9)) as u64);
-    table.pair("  vertices", count(report.vertices)).pair("  edges", format!("{}, {direction}", count(report.edges)));
+    table.pair("  vertices", count(report.vertices)).pair("  edges", format!("{}, {graph_kind}", count(report.edges)));
     add_rows(&mut table, &report.input, report.skipped);
     table
         .pair("  time", format!("{} ({rate} edges a second)", duration(report.seconds)))
@@ -90,19 +93,19 @@ pub fn input(path: &Path) -> InputPath {
 
 fn options(args: &LoadArgs) -> Result<LoadOptions> {
     let duplicates = duplicates(args.duplicates, args.multigraph)?;
-    let format = format(args.reading.format)?;
+    let LoadFormat(format) = args.reading.format;
     let weights = weight_type(args, format);
     let keys = args.ids.map_or_else(|| usual_keys(&args.reading), key_scheme);
     let key_kind = if keys == KeyScheme::String { KeyKind::String } else { KeyKind::Integer };
     let source = SourceOptions { weights, keys: key_kind, ..sources(&args.reading, format, WantedProperties::All) };
     let graph = Options {
-        direction: if args.undirected { Direction::Undirected } else { Direction::Directed },
+        graph_kind: if args.undirected { GraphKind::Undirected } else { GraphKind::Directed },
         multigraph: duplicates == Duplicates::Keep,
         ordered: args.ordered,
         keys,
         weight_type: weights,
         in_edges: !args.out_only,
-        // Where the inputs have columns for them, loading finds out.
+        // The load sets this if the inputs have property columns.
         edge_properties: false,
     };
     let spread = Spread { num_snapshots: args.snapshots, first_share: args.first_share, seed: args.seed.unwrap_or(1) };
@@ -117,7 +120,7 @@ fn options(args: &LoadArgs) -> Result<LoadOptions> {
     })
 }
 
-/// How inputs are read, as far as the options say so; `properties` of edges if they do not say which.
+/// The options for reading inputs; `properties` is the default choice of edge properties.
 pub fn sources(args: &ReadingArgs, format: Option<Format>, properties: WantedProperties) -> SourceOptions {
     SourceOptions {
         format,
@@ -147,7 +150,7 @@ pub fn sources(args: &ReadingArgs, format: Option<Format>, properties: WantedPro
 pub fn duplicates(rule: Option<LoadDuplicates>, is_multigraph: bool) -> Result<Duplicates> {
     Ok(match (rule, is_multigraph) {
         (Some(LoadDuplicates::Min | LoadDuplicates::Last | LoadDuplicates::Sum), true) => {
-            return Err(Failure::Usage(
+            return Err(CommandFailure::Usage(
                 "--multigraph keeps parallel edges: it goes with --duplicates keep only".into(),
             ));
         }
@@ -159,7 +162,7 @@ pub fn duplicates(rule: Option<LoadDuplicates>, is_multigraph: bool) -> Result<D
     })
 }
 
-/// What keys are where no option says so: those in spaces are text.
+/// The default type of keys: strings if key spaces are given.
 fn usual_keys(reading: &ReadingArgs) -> KeyScheme {
     let of_edges = reading.edges.iter().any(|input| input.source_space.is_some() || input.target_space.is_some());
     match of_edges || reading.vertices.iter().any(|input| input.space.is_some()) {
@@ -176,21 +179,6 @@ pub fn key_scheme(ids: LoadIds) -> KeyScheme {
     }
 }
 
-pub fn format(format: LoadFormat) -> Result<Option<Format>> {
-    Ok(Some(match format {
-        LoadFormat::Auto => return Ok(None),
-        LoadFormat::Edgelist => Format::EdgeList,
-        LoadFormat::Csv => Format::Csv,
-        LoadFormat::Gapbs => Format::Gapbs,
-        LoadFormat::Dimacs => Format::Dimacs,
-        LoadFormat::Graphalytics => Format::Graphalytics,
-        LoadFormat::Mtx => Format::Mtx,
-        LoadFormat::Metis => Format::Metis,
-        LoadFormat::Parquet => Format::Parquet,
-        LoadFormat::Graphml => Format::GraphMl,
-    }))
-}
-
 pub fn weight_type_of(weight: LoadWeight) -> WeightType {
     match weight {
         LoadWeight::U32 => WeightType::U32,
@@ -200,29 +188,26 @@ pub fn weight_type_of(weight: LoadWeight) -> WeightType {
     }
 }
 
-/// The type that is asked for; without one, that of the format: whole numbers where it has no others.
+/// The requested weight type, else that of the format: integers for formats with integer weights only.
 fn weight_type(args: &LoadArgs, format: Option<Format>) -> Option<WeightType> {
     if let Some(weight) = args.weight_type {
         return Some(weight_type_of(weight));
     }
+    // A named weight column asks for weights as well.
     if !args.weights && args.reading.weight_column.is_none() {
         return None;
     }
+    // No input is open yet, so without --format the file names decide.
     let is_whole = match format {
-        Some(Format::Gapbs | Format::Dimacs) => true,
-        Some(_) => false,
+        Some(format) => format.has_whole_weights(),
         None => {
             let of_types = args.reading.edges.iter().map(|input| input.path.path());
-            args.inputs.iter().map(PathBuf::as_path).chain(of_types).all(has_whole_weights)
+            args.inputs.iter().map(PathBuf::as_path).chain(of_types).all(is_of_whole_weights)
         }
     };
     Some(if is_whole { WeightType::U32 } else { WeightType::F64 })
 }
 
-fn has_whole_weights(path: &Path) -> bool {
-    let mut path = PathBuf::from(path);
-    while path.extension().is_some_and(|e| ["gz", "zst", "bz2", "xz"].iter().any(|packed| e == *packed)) {
-        path.set_extension("");
-    }
-    path.extension().is_some_and(|e| ["sg", "wsg", "el", "wel", "gr"].iter().any(|known| e == *known))
+fn is_of_whole_weights(path: &Path) -> bool {
+    Format::of_path(path).is_some_and(Format::has_whole_weights)
 }

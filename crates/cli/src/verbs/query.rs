@@ -2,47 +2,48 @@
 
 use std::time::Instant;
 
-use anden::{
-    DegreeStatistics, FoundEdge, Key, NamedValues, NewValue, OwnedValue, ParallelEdges, Path, PathLength, RecordBatch,
-    ShortestPaths, Side, VertexFragments, View,
-};
+use anden::property::{NamedValues, NewValue};
+use anden::query::{FoundEdge, Path, PathLength, ShortestPaths, VertexFragments};
+use anden::stats::DegreeStatistics;
+use anden::tables::{ParallelEdges, RecordBatch};
+use anden::{Key, Neighbors, OwnedValue, View};
 use serde_json::{Value, json};
 
 use super::rows::AnswerRows;
 use super::{add_prefetch_json, degrees, fragments, note_unknown_types, open_selected, session, view};
-use crate::args::{Global, Listing, Query, QueryArgs, VertexSide};
-use crate::console::{Console, Table, count, real};
+use crate::args::{Global, Listing, Query, QueryArgs, VertexDirection};
+use crate::console::{Console, ConsoleTable, count, real};
 use crate::failure::Result;
 use crate::text::{key_json, key_text, keys_json, properties_json, real_json, weight_json};
 
-/// An answer, before it is printed.
+/// An answer before it is printed.
 enum Answer {
     Bool(bool),
-    /// The edges of a pair, and whether edges of the graph have properties.
+    /// The edges of a pair, and whether edges of this graph have properties.
     Edge(Vec<FoundEdge>, bool),
     Keys(Vec<Key>),
     Count(u64),
     Rows(AnswerRows),
-    /// The row of a vertex.
+    /// The row of one vertex.
     Row(AnswerRows),
     Path(Option<Path>),
-    /// A path, and a row for each of its edges.
+    /// A path with a row for each of its edges.
     Legs(Path, AnswerRows),
     Paths(Option<ShortestPaths>),
     Degrees(&'static str, DegreeStatistics),
     Vertex(Box<Vertex>),
 }
 
-/// The properties that have a value.
-type Properties = Vec<(String, OwnedValue)>;
+/// Properties that are not null.
+type QueryProperties = Vec<(String, OwnedValue)>;
 
-/// What is known of a vertex.
+/// Key, id, degrees and properties of a vertex.
 struct Vertex {
     key: Key,
     id: u32,
     out_degree: u64,
     in_degree: Option<u64>,
-    properties: Properties,
+    properties: QueryProperties,
     fragments: Option<VertexFragments>,
 }
 
@@ -56,6 +57,7 @@ pub fn execute(global: &Global, args: &QueryArgs) -> Result {
     let seconds = start.elapsed().as_secs_f64();
     watch.clear();
     let answer = answer?;
+    // An empty answer is often a misspelled type.
     if answer.is_empty() {
         note_unknown_types(&database, &args.selection, global)?;
     }
@@ -87,12 +89,13 @@ pub fn execute(global: &Global, args: &QueryArgs) -> Result {
 fn answer(view: &View, query: &Query) -> Result<Answer> {
     Ok(match query {
         Query::Edge { u, v, listing } => edge(view, u, v, listing)?,
-        Query::Neighbors { v, side, listing } => match names(&listing.columns) {
-            Some(columns) => listed(&view.neighbor_rows(v.as_str(), side.side(), &columns)?, listing)?,
-            None => keys(view, view.neighbors(v.as_str(), side.side())?, listing)?,
+        Query::Neighbors { v, direction, listing } => match names(&listing.columns) {
+            Some(columns) => listed(&view.neighbor_rows(v.as_str(), direction.neighbors(), &columns)?, listing)?,
+            None => keys(view, view.neighbors(v.as_str(), direction.neighbors())?, listing)?,
         },
         Query::Khop { v, k, listing } => keys(view, view.khop(v.as_str(), *k)?, listing)?,
         Query::Fof { v, listing } => keys(view, view.fof(v.as_str())?, listing)?,
+        // More specific questions come first, because the last pattern matches every path.
         Query::Path { u, v, weight: Some(name), columns, .. } => {
             let view = view.with_weight(name)?;
             path(&view, view.weighted_path(u.as_str(), v.as_str())?, ParallelEdges::Lightest, columns)?
@@ -116,14 +119,14 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
             let found = found.into_iter().map(|vertex| Ok(view.key(vertex)?)).collect::<Result<_>>()?;
             keys(view, found, listing)?
         }
-        Query::Degrees { side } => {
-            let name = match side.side() {
+        Query::Degrees { direction } => {
+            let name = match direction.neighbors() {
                 _ if !view.is_directed() => "degree",
-                Side::Out => "out-degree",
-                Side::In => "in-degree",
-                Side::Both => "degree, out and in",
+                Neighbors::Out => "out-degree",
+                Neighbors::In => "in-degree",
+                Neighbors::Both => "degree, out and in",
             };
-            Answer::Degrees(name, view.degree_statistics(side.side())?)
+            Answer::Degrees(name, view.degree_statistics(direction.neighbors())?)
         }
         Query::Vertex { v, columns: Some(columns), .. } => {
             Answer::Row(AnswerRows::new(&view.vertex_rows(&[v.as_str().into()], &strs(columns))?)?)
@@ -132,6 +135,7 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
             let id = view.vertex(v.as_str())?;
             let (out_degree, in_degree) = (view.out_degree(id)?, view.in_degree(id)?);
             let properties = owned(view.vertex_properties(id)?);
+            // Only on request, because the fragments of a list need a read of its page in every delta.
             let fragments = if *fragments { Some(view.fragments(v.as_str())?) } else { None };
             Answer::Vertex(Box::new(Vertex { key: view.key(id)?, id, out_degree, in_degree, properties, fragments }))
         }
@@ -146,14 +150,15 @@ fn names(columns: &Option<Vec<String>>) -> Option<Vec<&str>> {
     columns.as_deref().map(strs)
 }
 
-/// The first rows of a batch.
+/// The first rows of a batch, up to the limit.
 fn listed(batch: &RecordBatch, listing: &Listing) -> Result<Answer> {
     let num_rows = batch.num_rows().min(listing.limit.unwrap_or(usize::MAX));
     Ok(Answer::Rows(AnswerRows::new(&batch.slice(0, num_rows))?))
 }
 
-/// Vertices, as much of them as is to be listed.
+/// Lists vertices, up to the limit.
 fn keys(view: &View, mut keys: Vec<Key>, listing: &Listing) -> Result<Answer> {
+    // The limit bounds a list, not a count.
     if listing.count {
         return Ok(Answer::Count(keys.len() as u64));
     }
@@ -164,11 +169,12 @@ fn keys(view: &View, mut keys: Vec<Key>, listing: &Listing) -> Result<Answer> {
     }
 }
 
-/// The edges of a pair, as much of them as is to be listed.
+/// Lists the edges of a pair, up to the limit.
 fn edge(view: &View, u: &str, v: &str, listing: &Listing) -> Result<Answer> {
     if let Some(columns) = names(&listing.columns) {
         return listed(&view.edge_rows(&[u.into(), v.into()], ParallelEdges::All, &columns)?, listing);
     }
+    // The edge has nothing to print, so the cheapest question suffices.
     if !listing.count && !view.has_edge_properties() && !view.is_multigraph() && view.weight_type().is_none() {
         return Ok(Answer::Bool(view.has_edge(u, v)?));
     }
@@ -176,12 +182,12 @@ fn edge(view: &View, u: &str, v: &str, listing: &Listing) -> Result<Answer> {
     if listing.count {
         return Ok(Answer::Count(edges.len() as u64));
     }
-    // Without any, there would be no edge.
+    // Keep one edge at least: an empty list would say that the edge does not exist.
     edges.truncate(listing.limit.map_or(usize::MAX, |limit| limit.max(1)));
     Ok(Answer::Edge(edges, view.has_edge_properties()))
 }
 
-/// A path, with its edges where columns of them are wanted.
+/// A path, with rows for its edges if columns are requested.
 fn path(view: &View, path: Option<Path>, parallel: ParallelEdges, columns: &Option<Vec<String>>) -> Result<Answer> {
     Ok(match (path, names(columns)) {
         (Some(path), Some(columns)) => {
@@ -189,7 +195,7 @@ fn path(view: &View, path: Option<Path>, parallel: ParallelEdges, columns: &Opti
             Answer::Legs(path, rows)
         }
         (None, Some(columns)) => {
-            // A wrong name is wrong without a path too.
+            // Report an unknown column even if no path exists.
             view.edge_rows(&[], ParallelEdges::First, &columns)?;
             Answer::Path(None)
         }
@@ -197,18 +203,18 @@ fn path(view: &View, path: Option<Path>, parallel: ParallelEdges, columns: &Opti
     })
 }
 
-impl VertexSide {
-    fn side(self) -> Side {
+impl VertexDirection {
+    fn neighbors(self) -> Neighbors {
         match (self.incoming, self.both) {
-            (true, _) => Side::In,
-            (_, true) => Side::Both,
-            _ => Side::Out,
+            (true, _) => Neighbors::In,
+            (_, true) => Neighbors::Both,
+            _ => Neighbors::Out,
         }
     }
 }
 
 impl Answer {
-    /// Whether nothing was found.
+    /// Whether the answer is empty or negative.
     fn is_empty(&self) -> bool {
         match self {
             Self::Bool(is_there) => !is_there,
@@ -296,7 +302,7 @@ impl Vertex {
     }
 
     fn print(&self, console: &mut Console) -> Result {
-        let mut table = Table::new();
+        let mut table = ConsoleTable::new();
         table.pair("key", key_text(&self.key)).pair("id", self.id).pair("out-degree", count(self.out_degree));
         if let Some(in_degree) = self.in_degree {
             table.pair("in-degree", count(in_degree));
@@ -309,7 +315,7 @@ impl Vertex {
     }
 }
 
-/// What tells an edge from those beside it: its number, its weight and its properties.
+/// The properties that distinguish parallel edges: number, weight, values.
 fn edge_text(edge: &FoundEdge, has_properties: bool) -> String {
     let weight = edge.weight.iter().map(|weight| format!("weight {weight}"));
     let properties = edge.properties.iter().map(|(name, value)| format!("{name} {}", value.as_value()));
@@ -319,15 +325,15 @@ fn edge_text(edge: &FoundEdge, has_properties: bool) -> String {
     [number, (!values.is_empty()).then(|| values.join(", "))].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-fn owned(values: NamedValues<'_>) -> Properties {
+fn owned(values: NamedValues<'_>) -> QueryProperties {
     values.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
 }
 
-fn named_json(properties: &Properties) -> Value {
+fn named_json(properties: &QueryProperties) -> Value {
     properties_json(&properties.iter().map(|(name, value)| (&**name, value.as_value())).collect::<Vec<_>>())
 }
 
-/// How long a path is, for people.
+/// The length of a path as text.
 fn length_text(path: &Path) -> String {
     let steps = steps_text(path.vertices.len() as u64 - 1);
     match path.length {
@@ -337,7 +343,7 @@ fn length_text(path: &Path) -> String {
     }
 }
 
-/// `2 steps`
+/// Formats a number of steps: `2 steps`.
 fn steps_text(num_steps: u64) -> String {
     format!("{} {}", count(num_steps), if num_steps == 1 { "step" } else { "steps" })
 }

@@ -1,13 +1,15 @@
-//! Rows of chosen columns, as text between tabs and as JSON objects.
+//! Rows of selected columns, as tab-separated text and as JSON objects.
 
-use anden::{PropertyColumn, PropertyValue, RecordBatch, push_update_column};
+use anden::property::{PropertyColumn, PropertyValue};
+use anden::tables::RecordBatch;
+use anden_formats::push_update_column;
 use serde_json::{Map, Value};
 
 use crate::console::Console;
-use crate::failure::{Failure, Result};
+use crate::failure::{CommandFailure, Result};
 use crate::text::property_json;
 
-/// Rows of named columns.
+/// A table of named columns.
 pub struct AnswerRows {
     names: Vec<String>,
     columns: Vec<PropertyColumn>,
@@ -15,21 +17,21 @@ pub struct AnswerRows {
 }
 
 impl AnswerRows {
-    /// The rows of a batch.
+    /// Converts a record batch.
     pub fn new(batch: &RecordBatch) -> Result<Self> {
         let columns = batch.columns().iter().map(|array| PropertyColumn::from_array(array.clone()));
         let columns = columns.collect::<std::result::Result<Vec<_>, _>>();
         let names = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
-        let columns = columns.map_err(|error| Failure::failed(format!("cannot show rows: {error}")))?;
+        let columns = columns.map_err(|error| CommandFailure::failed(format!("cannot show rows: {error}")))?;
         Ok(Self { names, columns, num_rows: batch.num_rows() })
     }
 
-    /// Whether there is no row.
+    /// Whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.num_rows == 0
     }
 
-    /// An object for each row.
+    /// One JSON object for each row.
     pub fn json(&self) -> Vec<Value> {
         let object = |row: usize| {
             let values = self.names.iter().zip(&self.columns);
@@ -40,10 +42,11 @@ impl AnswerRows {
         (0..self.num_rows).map(object).collect()
     }
 
-    /// A line for each row, under the names.
+    /// Prints a header, then one line for each row.
     pub fn print(&self, console: &mut Console) -> Result {
         let mut line = String::new();
         self.names.iter().for_each(|name| push_cell(&mut line, PropertyValue::String(name)));
+        // Every cell begins with a tab, so the first tab of a line goes.
         console.line(&line[1..])?;
         for row in 0..self.num_rows {
             line.clear();
@@ -54,7 +57,7 @@ impl AnswerRows {
     }
 }
 
-/// Appends a tab and a value: nothing where it is null, text in quotes where it would not be one cell.
+/// Appends a tab and a value. Null is empty; text is quoted if it would not be one cell.
 fn push_cell(line: &mut String, value: PropertyValue<'_>) {
     line.push('\t');
     match value {

@@ -2,39 +2,48 @@
 
 use std::path::Path;
 
-use anden::{Job, JobOutput, Key, Output, OutputContent, OutputFormat, Parameters, Value, Values, View, write_file};
+use anden::export::{ExportFormat, Output, write_file};
+use anden::job::{JobOutput, Value, Values};
+use anden::{Job, Key, Parameters, View};
+use anden_formats::OutputContent;
 use serde_json::{Map, json};
 
 use super::{add_prefetch_json, note_unknown_types, open_selected, output_format, session, view};
 use crate::args::{Global, RunArgs};
-use crate::console::{Console, Table, count, duration, scores, size};
-use crate::failure::{Failure, Result};
+use crate::console::{Console, ConsoleTable, count, duration, scores, size};
+use crate::failure::{CommandFailure, Result};
 use crate::text::{key_text, push_key, push_value, value_json, value_text};
 
-/// Runs a kernel, perhaps several times; the last run is the one that is shown, written and checked.
+/// Runs a kernel one or more times. Prints, writes and checks the result of the last run.
 pub fn execute(global: &Global, args: &RunArgs) -> Result {
     let job = job(args)?;
     let to_stdout = args.output.as_deref() == Some(Path::new("-"));
     if to_stdout && global.json {
-        return Err(Failure::Usage("--output - and --json both want standard output: give --output a file".into()));
+        return Err(CommandFailure::Usage(
+            "--output - and --json both want standard output: give --output a file".into(),
+        ));
     }
+    // Checked before the kernel runs, because a run may take long.
     let format = args.output.as_deref().map(|path| output_format(path, OutputContent::Values)).transpose()?;
     let (session, watch) = session(global)?;
     let database = open_selected(&args.database, &session, &args.selection)?;
     let view = view(&database, &args.selection, global)?;
-    let mut runs = Runs::default();
+    let mut runs = RunMeasurements::default();
     let output = runs.repeat(&job, &view, args.repeat);
     watch.clear();
     let output = output?;
+    // An empty part is often a misspelled type.
     if view.num_edges() == 0 {
         note_unknown_types(&database, &args.selection, global)?;
     }
+    // Checked before the values are written, so that no file holds a wrong result.
     if args.check {
         output.check(&view).map_err(|what| {
-            Failure::failed(format!("the result of {} is wrong: {what}; please report this", args.kernel))
+            CommandFailure::failed(format!("the result of {} is wrong: {what}; please report this", args.kernel))
         })?;
     }
     if let (Some(path), Some(format)) = (&args.output, format) {
+        // A kernel leaves no files, so only now a signal must not end the process at once.
         watch.clean_up_from_here();
         write_values(&job, &output, &view, path, format)?;
     }
@@ -61,27 +70,28 @@ fn job(args: &RunArgs) -> Result<Job> {
         weight: given.weight,
         parents: given.parents,
         variant: given.variant.unwrap_or_default(),
+        // Some kernels need more time for values by vertex: request them only to write them.
         values: args.output.is_some(),
     };
     Job::new(&args.kernel, parameters).map_err(|error| match error {
         error @ anden::Error::Unsupported(_) => error.into(),
-        misfit => Failure::Usage(misfit.to_string()),
+        misfit => CommandFailure::Usage(misfit.to_string()),
     })
 }
 
-/// The measures of all runs.
+/// Measurements of all runs.
 #[derive(Default)]
-struct Runs {
+struct RunMeasurements {
     seconds: Vec<f64>,
     preparation_seconds: Vec<f64>,
     peak_bytes: u64,
 }
 
-impl Runs {
+impl RunMeasurements {
     fn repeat(&mut self, job: &Job, view: &View, times: u32) -> Result<JobOutput> {
         let mut last = None;
         for _ in 0..times {
-            // The result of the run before must not count as memory of this one.
+            // Free the previous result first, so that it does not count as memory of this run.
             drop(last.take());
             let output = view.run(job)?;
             self.seconds.push(output.seconds);
@@ -89,7 +99,7 @@ impl Runs {
             self.peak_bytes = self.peak_bytes.max(output.peak_bytes);
             last = Some(output);
         }
-        last.ok_or_else(|| Failure::Usage("--repeat: at least 1".into()))
+        last.ok_or_else(|| CommandFailure::Usage("--repeat: at least 1".into()))
     }
 
     fn json(&self, job: &Job, output: &JobOutput, view: &View, threads: usize, args: &RunArgs) -> serde_json::Value {
@@ -131,7 +141,7 @@ impl Runs {
             "{} on {vertices} vertices and {edges} edges, {threads} thread{plural}",
             job.kernel().name
         ))?;
-        let mut table = Table::new();
+        let mut table = ConsoleTable::new();
         let spread = match self.seconds.iter().copied().reduce(f64::max) {
             Some(slowest) if self.seconds.len() > 1 => {
                 let fastest = self.seconds.iter().copied().fold(f64::INFINITY, f64::min);
@@ -154,7 +164,7 @@ impl Runs {
         for (name, value) in &output.summary {
             if let Value::Ranking(ranking) = value {
                 console.line(format_args!("  {name}"))?;
-                let mut table = Table::new();
+                let mut table = ConsoleTable::new();
                 let shown = scores(ranking.iter().map(|(_, score)| *score));
                 for ((key, _), score) in ranking.iter().zip(shown) {
                     table.row([format!("    {}", key_text(key)), score]);
@@ -166,7 +176,7 @@ impl Runs {
     }
 }
 
-/// The middle one, or the mean of the middle two; 0 of none.
+/// The median; 0 without values.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -177,22 +187,26 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Writes the key and the value of each vertex, ascending by key.
-fn write_values(job: &Job, output: &JobOutput, view: &View, path: &Path, format: OutputFormat) -> Result {
+/// Writes the key and the value of each vertex, in ascending order of keys.
+fn write_values(job: &Job, output: &JobOutput, view: &View, path: &Path, format: ExportFormat) -> Result {
     let Some(values) = output.values() else {
         let kernel = job.kernel().name;
-        return Err(Failure::failed(format!("--output: {kernel} gives no value for each vertex")));
+        return Err(CommandFailure::failed(format!("--output: {kernel} gives no value for each vertex")));
     };
+    // Standard output is always text: it has no name that could tell another format.
     if path == Path::new("-") {
         return write_lines(&mut Output::new(path, std::io::stdout()), &values, view);
     }
-    write_file(path, |output| match format {
-        OutputFormat::Text => write_lines(output, &values, view),
-        _ => Ok(view.export_values(job.value_name(), &values, format, output)?),
+    write_file(path, |output| {
+        // Text follows Graphalytics, which has words for missing values.
+        if format == ExportFormat::EDGE_LIST {
+            return write_lines(output, &values, view);
+        }
+        Ok(view.export_values(job.value_name(), &values, format, output)?)
     })
 }
 
-/// Writes `key value` lines, as Graphalytics has them.
+/// Writes `key value` lines as in Graphalytics.
 fn write_lines(output: &mut Output<'_>, values: &Values<'_>, view: &View) -> Result {
     let progress = view.context().progress;
     let mut line = String::new();

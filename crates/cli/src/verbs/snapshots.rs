@@ -1,24 +1,34 @@
 //! `anden snapshots`.
 
-use anden::{Database, SnapshotInfo};
+use anden::snapshot::SnapshotInfo;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::session;
+use super::{open_snapshots, session};
 use crate::args::{DatabaseArgs, Global};
-use crate::console::{Console, Table, count, size};
+use crate::console::{Console, ConsoleTable, count, size};
 use crate::failure::Result;
 
 /// Lists the snapshots, the oldest first.
 pub fn execute(global: &Global, args: &DatabaseArgs) -> Result {
     let (session, _watch) = session(global)?;
-    let database = Database::open_snapshots_in(&args.database, &session)?;
+    // Snapshots are listed in the manifest, so the WAL need not be read.
+    let database = open_snapshots(&args.database, &session)?;
     let snapshots = database.snapshots();
     let mut console = Console::new();
     if global.json {
         console.object(&json!({ "snapshots": snapshots_json(&snapshots) }))?;
     } else {
-        let mut table =
-            Table::with_header(&["number", "name", "time (UTC)", "vertices", "edges", "added", "removed", "bytes"]);
+        let mut table = ConsoleTable::with_header(&[
+            "number",
+            "name",
+            "time (UTC)",
+            "vertices",
+            "edges",
+            "added",
+            "removed",
+            "bytes",
+        ]);
         for info in &snapshots {
             table.row([
                 info.number.to_string(),
@@ -53,20 +63,10 @@ pub fn snapshots_json(snapshots: &[SnapshotInfo]) -> Value {
     snapshots.iter().map(object).collect()
 }
 
-/// `2026-01-31 23:59:59` from the seconds since 1970.
+/// Formats seconds since 1970 as `2026-01-31 23:59:59`, in UTC. A time beyond the years of `jiff` stays a number.
 pub fn utc(unix_time: u64) -> String {
-    let (days, seconds) = (unix_time / 86_400, unix_time % 86_400);
-    // Days are counted from the first of March of year 0, so that a leap day ends its year.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+    let time = i64::try_from(unix_time).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.map_or_else(|| unix_time.to_string(), |time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
 }
 
 #[cfg(test)]
@@ -78,5 +78,7 @@ mod tests {
         assert_eq!(utc(0), "1970-01-01 00:00:00");
         assert_eq!(utc(951_782_400), "2000-02-29 00:00:00");
         assert_eq!(utc(1_735_689_599), "2024-12-31 23:59:59");
+        assert_eq!(utc(253_370_764_800), "9999-01-01 00:00:00");
+        assert_eq!(utc(u64::MAX), u64::MAX.to_string());
     }
 }

@@ -7,7 +7,7 @@ use crate::args::{DatabaseArgs, Global};
 use crate::console::{Console, count, duration, size};
 use crate::failure::Result;
 
-/// Reads everything; the first fault is an error with its place.
+/// Verifies the whole database. The first fault is an error with its place.
 pub fn execute(global: &Global, args: &DatabaseArgs) -> Result {
     let (session, watch) = session(global)?;
     let start = std::time::Instant::now();

@@ -9,7 +9,7 @@ use crate::args::{DropArgs, Global, MergeArgs, RetainArgs, retention_text};
 use crate::console::{Console, duration, size};
 use crate::failure::Result;
 
-/// Folds runs.
+/// Merges deltas.
 pub fn merge(global: &Global, args: &MergeArgs) -> Result {
     let (session, watch) = session(global)?;
     let start = Instant::now();
@@ -28,7 +28,7 @@ pub fn merge(global: &Global, args: &MergeArgs) -> Result {
         console.object(&json!({
             "seconds": seconds,
             "bytes": total,
-            "peak_bytes": anden::resident_peak(),
+            "peak_bytes": anden_base::memory::resident_peak(),
             "written_bytes": report.bytes_written,
         }))?;
     } else if !global.quiet {
@@ -59,7 +59,7 @@ pub fn drop(global: &Global, args: &DropArgs) -> Result {
     console.finish()
 }
 
-/// Sets which snapshots are kept.
+/// Sets which snapshots to keep.
 pub fn retain(global: &Global, args: &RetainArgs) -> Result {
     let (session, watch) = session(global)?;
     let database = open_to_write(&args.database, &session)?;

@@ -1,25 +1,26 @@
-//! Verbs and kernels in a control group that has just the memory that they say they need, page cache included.
+//! Verbs and kernels in a control group with just the memory that they report to need, page cache included.
 //!
-//! They must end, give the right result, and read the files a small number of times: with less page cache than a command
-//! needs, pages are evicted before they are read, and the files are read many times over. Bytes are counted in place of
-//! time, which depends on the machine. Needs the right to limit memory.
+//! They must end, give the right result, and read the files a small number of times. With too little page cache, the
+//! kernel evicts pages before they are read, and the files are read many times over. Bytes are counted instead of time,
+//! which depends on the machine. These tests need the right to limit memory.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::MutexGuard;
 
-use anden::{Database, Error, Job, Key, Parameters, Session};
-use testkit::memory_group::MemoryGroup;
+use anden::{Database, Error, Job, Key, OpenOptions, Parameters, Session};
+use anden_testkit::memory_group::MemoryGroup;
+use anden_testkit::{evict, skipped};
 
-use crate::pressure::{evict, one_group, run};
+use crate::pressure::{one_group, run};
 use crate::writer::anden;
 
-/// A command that takes longer has lost itself in reads; the slowest takes some seconds.
+/// A time limit in seconds. The slowest command takes a few; a longer one rereads its files all the time.
 const SECONDS: &str = "120";
-/// What verbs without a state of vertices do with.
+/// Enough memory for verbs without a state of vertices.
 const SMALL: u64 = 64 << 20;
 
-/// A graph whose lists take about twice as much as [`SMALL`], with few triangles, in a folder on a disk.
+/// A graph with lists of about twice [`SMALL`] and few triangles, in a folder on a disk.
 struct Scene {
     folder: tempfile::TempDir,
     database: PathBuf,
@@ -27,7 +28,7 @@ struct Scene {
     _one: MutexGuard<'static, ()>,
 }
 
-/// What a command did in the group.
+/// The result of a command in the group.
 struct Ended {
     stdout: String,
     read_bytes: u64,
@@ -51,7 +52,7 @@ impl Scene {
         self.folder.path().join(name)
     }
 
-    /// `num` edges as lines after a sign, from vertices all over the graph.
+    /// Writes `num` lines of edges after a sign, between vertices all over the graph.
     fn write_edges(&self, name: &str, sign: &str, num: u64) -> PathBuf {
         let vertex = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
         let line = |i: u64| format!("{sign}{} {}\n", vertex(2 * i + 1), vertex(2 * i + 2));
@@ -60,16 +61,16 @@ impl Scene {
         path
     }
 
-    /// Runs a command in a group with `num_bytes` of memory; no page of the database is in memory before.
+    /// Runs a command in a group with `num_bytes` of memory. No page of the database is cached before.
     fn run_in(&self, num_bytes: u64, args: &[&str]) -> Ended {
         self.try_in(num_bytes, args).unwrap_or_else(|what| panic!("{args:?} in {num_bytes} bytes: {what}"))
     }
 
-    /// The same; of a command that fails, status and standard error.
+    /// As [`run_in`](Self::run_in). Returns status and standard error of a failed command.
     fn try_in(&self, num_bytes: u64, args: &[&str]) -> Result<Ended, String> {
         let group = MemoryGroup::new(num_bytes).unwrap();
-        files(self.folder.path()).iter().for_each(|file| evict(file));
-        // The shell counts what its child read.
+        files(self.folder.path()).iter().for_each(|file| evict(file).unwrap());
+        // The counters of the shell include the reads of its child.
         let script =
             "echo $$ > \"$0\" && timeout -s KILL \"$@\"; status=$?; grep ^read_bytes /proc/$$/io >&2; exit $status";
         let mut command = Command::new("sh");
@@ -83,7 +84,8 @@ impl Scene {
         Ok(Ended { stdout: String::from_utf8(ended.stdout).unwrap(), read_bytes: count.parse().unwrap() })
     }
 
-    /// As [`run_in`](Self::run_in), and the command reads the files `times` times at most. Returns standard output.
+    /// As [`run_in`](Self::run_in), and requires that the command reads the files at most `times` times. Returns
+    /// standard output.
     fn reads_at_most(&self, times: u64, num_bytes: u64, args: &[&str]) -> String {
         let ended = self.run_in(num_bytes, args);
         println!("{args:?} in {num_bytes} bytes: {} bytes read of {}", ended.read_bytes, self.num_bytes);
@@ -93,7 +95,7 @@ impl Scene {
     }
 }
 
-/// The files of a folder and of those in it.
+/// All files below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
@@ -102,15 +104,18 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn may_limit_memory() -> bool {
     let group = MemoryGroup::new(SMALL);
     if let Err(error) = &group {
-        println!("skipped: budgets need the right to limit memory: {error:#}");
+        skipped(format!("budgets need the right to limit memory: {error:#}"));
     }
     group.is_ok()
 }
 
-/// The memory that a kernel says it needs.
+/// The memory that a kernel reports to need.
 fn need(database: &Path, kernel: &str, parameters: Parameters) -> u64 {
     let session = Session::new(2).unwrap().with_memory(Some(1));
-    let view = Database::open_read_only_in(database, &session).unwrap().view().unwrap();
+    let view = Database::open_with(database, &OpenOptions { read_only: true, ..OpenOptions::from(&session) })
+        .unwrap()
+        .view()
+        .unwrap();
     match view.run(&Job::new(kernel, parameters).unwrap()) {
         Err(Error::Memory { needed, .. }) => needed,
         Err(error) => panic!("{kernel}: {error}"),
@@ -118,7 +123,7 @@ fn need(database: &Path, kernel: &str, parameters: Parameters) -> u64 {
     }
 }
 
-/// What a kernel found, without times and sums of floating numbers.
+/// The result of a kernel, without times and floating-point sums.
 fn result(stdout: &str) -> serde_json::Value {
     let mut result = serde_json::from_str::<serde_json::Value>(stdout).unwrap()["result"].take();
     for name in ["top", "delta", "sum", "mean"] {
@@ -173,7 +178,7 @@ fn exports_read_lists_once_or_twice() {
             ["export", database, &file, "--format", format, "--quiet", "--threads", threads].map(str::to_owned)
         };
         run(anden().args(args(&whole, "2")));
-        // More workers than the budget has room for.
+        // More workers than fit in the budget.
         let args = args(&part, "4");
         let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
         args.extend(["--memory", "64M"]);
@@ -219,7 +224,7 @@ fn updates_read_the_lists_that_they_change() {
     let database = scene.database.to_str().unwrap();
     let updates = scene.write_edges("updates.txt", "+ ", NUM_UPDATES);
     let args = ["apply", database, updates.to_str().unwrap(), "--memory", "64M", "--durability", "none", "--json"];
-    // All lists are verified once, and each update reads a page of each of its two lists.
+    // The command verifies all lists once, and each update reads a page of each of its two lists.
     let times = 3 + 2 * NUM_UPDATES * 4096 / scene.num_bytes;
     let report: serde_json::Value = serde_json::from_str(&scene.reads_at_most(times, SMALL, &args)).unwrap();
     assert_eq!(report["updates"], NUM_UPDATES);
@@ -255,7 +260,7 @@ fn verbs_that_only_read_do_with_little_memory() {
     }
 }
 
-/// The bytes of a budget as messages show it: MiB with one digit, rounded up.
+/// The bytes of a budget in the form of the messages: MiB with one digit, rounded up.
 fn bytes_of(budget: &str) -> u64 {
     let num_mib: f64 = budget.trim_end_matches("MiB").parse().unwrap();
     (num_mib * f64::from(1 << 20)).ceil() as u64
@@ -289,7 +294,7 @@ fn loads_run_in_what_they_say_they_need() {
         (&lists, "--threads 2 --ids integer", "1MiB", 4),
         (&lists, "--threads 2 --ids dense", "1MiB", 4),
         (&lists, "--threads 2 --ids string", "64MiB", 12),
-        // Was killed: the pieces of a serialized graph had one size, whatever the budget.
+        // Regression: this load was killed, because the chunks of a serialized graph had one size at any budget.
         (&few, "--threads 4 --ids string", "1MiB", 24),
     ] {
         let args = |database: &Path, budget: &str| {
@@ -299,12 +304,12 @@ fn loads_run_in_what_they_say_they_need() {
         };
         run(anden().args(args(&expected, "4GiB")));
         let expected = counts(&expected);
-        // A load that has not read all keys says what it needs so far, and is done again with that.
+        // A load reports the memory that it needs for the keys already read, so it is repeated with that.
         let mut budget = budget.to_owned();
         let read_bytes = (0..40).find_map(|_| {
             let args = args(&found, &budget);
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
-            // No program begins with less than 16 MiB.
+            // A program does not start in less than 16 MiB.
             match scene.try_in(bytes_of(&budget).max(16 << 20), &args) {
                 Ok(ended) => Some(ended.read_bytes),
                 Err(what) => {

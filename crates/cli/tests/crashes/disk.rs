@@ -1,16 +1,18 @@
-//! A writer without room.
+//! A writer on a full disk.
 
 use std::process::Command;
+
+use anden_testkit::skipped;
 
 use crate::power_cut::FileSystem;
 use crate::writer::{Writer, anden, create, num_edges};
 
 #[test]
-fn a_file_that_may_not_grow_refuses_commits_and_keeps_those_before() {
+fn file_size_limit_loses_no_acknowledged_commit() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("db");
     create(&database);
-    // In blocks of 1,024 bytes, as dash and bash in this mode count.
+    // The limit counts blocks of 1,024 bytes, in dash and in bash in this mode.
     let script = "ulimit -f 256; exec \"$@\"";
     let mut command = Command::new("bash");
     command.args(["-c", script, "bash"]).arg(env!("CARGO_BIN_EXE_anden"));
@@ -29,30 +31,28 @@ fn a_file_that_may_not_grow_refuses_commits_and_keeps_those_before() {
 fn a_full_disk_refuses_commits_and_keeps_those_before() {
     let folder = tempfile::tempdir().unwrap();
     let Some(disk) = FileSystem::new(folder.path(), 8) else {
-        println!("skipped: a full disk needs the rights to mount a file system, and mkfs.ext4");
-        return;
+        return skipped("a full disk needs the rights to mount a file system, and mkfs.ext4");
     };
     fill(&disk);
 }
 
 #[test]
-fn memory_that_is_full_in_place_of_a_disk_does_the_same() {
+fn full_tmpfs_loses_no_acknowledged_commit() {
     let folder = tempfile::tempdir().unwrap();
     let Some(disk) = FileSystem::in_memory(folder.path(), 8) else {
-        println!("skipped: a full file system in memory needs the rights to mount one");
-        return;
+        return skipped("a full file system in memory needs the rights to mount one");
     };
     fill(&disk);
 }
 
-/// Fills a disk of 8 MB, but for more and more, each time with a writer that meets its end.
+/// Fills a disk of 8 MB except for growing remainders, each time with a writer that runs out of space.
 fn fill(disk: &FileSystem) {
     let database = disk.mounted.join("db");
     create(&database);
     let filler = disk.mounted.join("filler");
     let mut found = 1;
     for spare in [0, 96 << 10, 700 << 10] {
-        // Leaves so many bytes, or a little more.
+        // Whether a filler of `num_bytes` fits. The last filler leaves `spare` bytes, or a little more.
         let left = |num_bytes: usize| std::fs::write(&filler, vec![1; num_bytes]).is_ok();
         let most = (0..8 << 20).step_by(64 << 10).take_while(|&num_bytes| left(num_bytes)).last().unwrap();
         assert!(left(most.saturating_sub(spare)));
@@ -72,11 +72,10 @@ fn fill(disk: &FileSystem) {
 }
 
 #[test]
-fn a_disk_for_reading_only_is_read_with_its_log_and_refuses_writers() {
+fn read_only_disk_serves_readers_and_refuses_writers() {
     let folder = tempfile::tempdir().unwrap();
     let Some(disk) = FileSystem::new(folder.path(), 8) else {
-        println!("skipped: a disk for reading only needs the rights to mount a file system, and mkfs.ext4");
-        return;
+        return skipped("a disk for reading only needs the rights to mount a file system, and mkfs.ext4");
     };
     let database = disk.mounted.join("db");
     create(&database);

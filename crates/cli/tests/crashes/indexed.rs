@@ -1,12 +1,14 @@
-//! Lines that change values with a plain and a unique index, and the check of the database that they leave.
+//! Lines that change values with a plain and a unique index, and a check of the resulting database.
 //!
-//! Step `e` has four lines: an edge from `e`, the removal of a code from vertex `e - 50`, this code for vertex `e`, and the
-//! kind of vertex `e`. So each unique code moves on from vertex to vertex, and the values tell how many lines there are.
+//! Step `e` has four lines: an edge from `e`, the removal of a code from vertex `e - 50`, this code for vertex `e`, and
+//! the kind of vertex `e`. So each unique code moves from vertex to vertex, and the values tell the number of applied
+//! lines.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anden::{Database, IndexKind, OwnedValue, PropertyColumn, PropertyValue, View};
+use anden::property::{IndexKind, PropertyColumn, PropertyValue};
+use anden::{Database, OwnedValue, View};
 
 use crate::writer::{anden, create, num_edges};
 
@@ -23,7 +25,7 @@ fn kind(vertex: u64) -> u64 {
     vertex % NUM_KINDS
 }
 
-/// The line with a number; the first four are those of the edge that a new database has.
+/// The line with this number. A new database has the edge of the first four.
 pub fn line(number: u64) -> String {
     let vertex = number / 4;
     match number % 4 {
@@ -35,7 +37,7 @@ pub fn line(number: u64) -> String {
     }
 }
 
-/// Makes a database with the first step and both indexes.
+/// Creates a database with the first step and both indexes.
 pub fn create_indexed(database: &Path) {
     create(database);
     let updates = database.with_extension("updates");
@@ -48,8 +50,8 @@ pub fn create_indexed(database: &Path) {
     }
 }
 
-/// The number of lines that a database holds: they are the first ones, `verify` finds no fault, and the indexes agree with
-/// the values.
+/// The number of lines that a database holds. Requires that they are the first ones, that `verify` finds no fault, and
+/// that the indexes agree with the values.
 pub fn num_lines(path: &Path, place: &str) -> u64 {
     let num_edges = num_edges(path, place);
     let database = Database::open_read_only(path).unwrap_or_else(|error| panic!("{place}: {error}"));
@@ -87,7 +89,7 @@ pub fn num_lines(path: &Path, place: &str) -> u64 {
     num_lines
 }
 
-/// Searches each value of a property, and compares what is found with a scan; gives the number of holders of each.
+/// Compares searches for each value of a property with a scan. Returns the number of holders of each value.
 fn compare(view: &View, name: &str, column: &PropertyColumn, place: &str) -> Vec<usize> {
     let mut holders: BTreeMap<String, (OwnedValue, Vec<u32>)> = BTreeMap::new();
     for vertex in (0..column.len()).filter(|&vertex| !column.is_null(vertex)) {

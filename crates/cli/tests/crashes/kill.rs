@@ -1,23 +1,23 @@
-//! A writer that is killed, again and again.
+//! A writer that is killed repeatedly.
 
 use std::cell::Cell;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use anden::Database;
-use testkit::{Random, scaled};
+use anden::{Database, OpenOptions};
+use anden_testkit::{Random, scaled, wait_until};
 
 use crate::indexed::{create_indexed, line, num_lines};
 use crate::writer::{Writer, anden, create, edge_line, num_edges};
 
-/// The line with a number.
+/// The line with this number.
 type Line = fn(u64) -> String;
 /// Checks a database, and counts the lines that it holds.
 type Count = fn(&Path, &str) -> u64;
 
-/// Kills writers of lines after the first `found` again and again. `count` checks the database that each leaves, and gives
-/// the number of its lines. Returns the answers, and the lines that were there without an answer.
+/// Repeatedly kills writers that add lines after the first `found`. `count` checks each remaining database and returns
+/// its number of lines. Returns the answered lines, and the lines that survived without an answer.
 fn kill_cycles(
     database: &Path,
     num_cycles: u64,
@@ -36,10 +36,11 @@ fn kill_cycles(
         let place = format!("cycle {cycle}: {durability}, batches of {batch}, a snapshot every {every}");
         let arguments = ["--durability", durability, "--batch", batch, "--checkpoint-every", every];
         let mut writer = Writer::apply_lines(database, &arguments, found, line);
-        // Sometimes it is killed while it opens the database.
+        // Without an answer, it is killed while it opens the database.
         for _ in 0..random.below(40) {
             assert!(writer.wait_for_answer(), "{place}");
         }
+        // The subject: the writer is killed at a random time after an answer.
         std::thread::sleep(Duration::from_micros(random.below(4_000).into()));
         let answered = writer.kill();
         let now = count(database, &place);
@@ -55,7 +56,7 @@ fn kill_cycles(
 }
 
 #[test]
-fn nothing_that_was_answered_is_lost_when_the_writer_is_killed() {
+fn killed_writer_loses_no_acknowledged_commit() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("db");
     create(&database);
@@ -71,13 +72,19 @@ fn indexes_agree_with_values_after_each_kill() {
     create_indexed(&database);
     let num_cycles = scaled(40);
     let (num_kept, num_created) = (Cell::new(0), Cell::new(0));
-    // After every other writer, programs that drop and create the unique index are killed, too.
+    // After every second writer, a program that drops or creates the unique index is killed too.
     let change_index = |random: &mut Random, place: &str| {
         if random.below(2) == 0 {
             return;
         }
         kill_index(&database, &["drop", "vertex", "code"], random);
-        let has_index = || Database::open_snapshots(&database).unwrap().indexes().len() == 2;
+        let has_index = || {
+            Database::open_with(&database, &OpenOptions { snapshots_only: true, ..OpenOptions::default() })
+                .unwrap()
+                .indexes()
+                .len()
+                == 2
+        };
         num_kept.set(num_kept.get() + u64::from(has_index()));
         while !has_index() {
             kill_index(&database, &["create", "vertex", "code", "--unique"], random);
@@ -96,8 +103,9 @@ fn kill_index(database: &Path, arguments: &[&str], random: &mut Random) {
     let mut changing = anden();
     changing.args(["index", "--quiet"]).arg(database).args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
     let mut changing = changing.spawn().unwrap();
+    // The subject: the program is killed at a random time.
     std::thread::sleep(Duration::from_micros(random.below(16_000).into()));
-    // Perhaps it has ended.
+    // The program may have ended already.
     let _ = changing.kill();
     changing.wait().unwrap();
 }
@@ -114,11 +122,11 @@ fn the_log_that_a_killed_writer_left_is_shown() {
     let info: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert!(info["log"]["bytes"].as_u64().unwrap() > 0, "{info}");
     assert_eq!(info["live"]["log_bytes"], info["log"]["bytes"]);
-    // Who is asked has it in memory, in a view, and has committed nothing.
+    // The `info` process holds the WAL's changes in memory and in a view, and has committed nothing.
     assert!(info["live"]["delta_bytes"].as_u64().unwrap() > 0, "{info}");
     assert!(info["live"]["added"].as_u64().unwrap() > 0, "{info}");
     assert_eq!((info["commits"]["commits"].as_u64(), info["views"]["open"].as_u64()), (Some(0), Some(1)), "{info}");
-    // Of all files: the log's are among them.
+    // The bytes of all files, those of the WAL included.
     let files = std::fs::read_dir(&database).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
     let bytes = info["bytes"].as_u64().unwrap();
     assert!(
@@ -128,7 +136,7 @@ fn the_log_that_a_killed_writer_left_is_shown() {
 }
 
 #[test]
-fn files_cut_under_a_map_end_the_process_at_most_and_lose_nothing() {
+fn truncated_mapped_files_lose_no_commit() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("db");
     create(&database);
@@ -136,26 +144,26 @@ fn files_cut_under_a_map_end_the_process_at_most_and_lose_nothing() {
     reader.arg("run").arg(&database).args(["pagerank", "--repeat", "1000000", "--quiet"]);
     let mut reader = reader.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let maps = format!("/proc/{}/maps", reader.id());
-    while !std::fs::read_to_string(&maps).is_ok_and(|maps| maps.contains("/run-")) {
+    wait_until("the reader maps the base", || {
         assert!(reader.try_wait().unwrap().is_none(), "it reads for long");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+        std::fs::read_to_string(&maps).is_ok_and(|maps| maps.contains("/base-"))
+    });
     let mut writer = Writer::apply(&database, &["--batch", "1", "--checkpoint-every", "1000"], 1);
     assert!(writer.wait_for_answer());
-    // As where the disk fails, what is mapped cannot be read any more.
+    // Mapped pages become unreadable, as after a disk failure.
     let names = std::fs::read_dir(&database).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let runs: Vec<_> = names.filter(|name| name.starts_with("run-")).map(|name| database.join(name)).collect();
+    let runs: Vec<_> = names.filter(|name| name.starts_with("base-")).map(|name| database.join(name)).collect();
     let contents: Vec<_> = runs.iter().map(|file| std::fs::read(file).unwrap()).collect();
     for file in &runs {
         std::fs::File::options().write(true).open(file).unwrap().set_len(0).unwrap();
     }
-    // Who reads gets SIGBUS, and has a last word.
+    // The reader gets SIGBUS and prints a message.
     let ended = reader.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&ended.stderr);
     assert!(ended.status.code() == Some(1) && said.contains("became shorter while it was read"), "{said}");
     let (answered, is_well, _) = writer.end();
     assert!(!is_well, "it could make a snapshot");
-    // The disk is well again.
+    // The files are whole again.
     for (file, content) in runs.iter().zip(&contents) {
         std::fs::write(file, content).unwrap();
     }

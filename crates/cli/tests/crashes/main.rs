@@ -1,8 +1,7 @@
-//! The program, ended at any moment: killed, without power, without room or memory, with a disk that
-//! fails.
+//! The program, ended at any moment: killed, without power, disk space or memory, or with a failing disk.
 //!
-//! What it answered is counted by the test, outside of it. Edges are added one after the other, so that what is found
-//! afterwards shows how many commits there are, and that none is left out.
+//! The test counts the answers outside the program. Edges are added in sequence, so the remaining database shows the
+//! number of commits and any gap.
 
 #![forbid(unsafe_code)]
 

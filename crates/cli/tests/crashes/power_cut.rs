@@ -1,18 +1,18 @@
-//! A writer on a file system that loses what is not durable. Needs the rights to mount one.
+//! A writer on a file system that loses all data that is not durable. These tests need the right to mount one.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anden::{Database, Durability, Update};
-use testkit::{Random, scaled};
+use anden_testkit::{Random, scaled, skipped, wait_until};
 
 use crate::writer::{Writer, create, num_edges};
 
-/// Shuts file systems down: `PATH FLAG` a line, answered by a line. 2 loses everything that is not durable, 1 keeps
-/// the journal.
+/// Shuts file systems down. Reads `PATH FLAG` lines and answers each with a line. Flag 2 loses everything that is not
+/// durable; flag 1 keeps the journal.
 const SHUTDOWN: &str = "
 import fcntl, os, struct, sys
 for line in sys.stdin:
@@ -23,9 +23,9 @@ for line in sys.stdin:
     print('done', flush=True)
 ";
 
-/// A file system of its own.
+/// A file system for a test.
 pub struct FileSystem {
-    /// What `mount` is told of it.
+    /// The arguments of `mount`.
     kind: Vec<OsString>,
     pub mounted: PathBuf,
     is_mounted: bool,
@@ -37,7 +37,7 @@ fn runs(command: &mut Command) -> bool {
 }
 
 impl FileSystem {
-    /// An ext4 of so many MB in a file; `None` where this process may not mount one.
+    /// An ext4 of `num_mb` MB in a file; `None` if this process may not mount one.
     pub fn new(folder: &Path, num_mb: u64) -> Option<Self> {
         let image = folder.join("image");
         std::fs::File::create(&image).unwrap().set_len(num_mb << 20).unwrap();
@@ -47,7 +47,7 @@ impl FileSystem {
         Self::of_kind(folder, vec!["-o".into(), "loop".into(), image.into()])
     }
 
-    /// The same in memory; what it holds goes when it is unmounted.
+    /// A file system in memory, which loses its content when it is unmounted.
     pub fn in_memory(folder: &Path, num_mb: u64) -> Option<Self> {
         let size = format!("size={num_mb}M");
         Self::of_kind(folder, ["-t", "tmpfs", "-o", &size, "tmpfs"].map(OsString::from).into())
@@ -65,7 +65,7 @@ impl FileSystem {
         self.is_mounted
     }
 
-    /// Nothing can be written any more.
+    /// Remounts the file system read-only.
     pub fn make_read_only(&self) {
         assert!(runs(Command::new("mount").args(["-o", "remount,ro"]).arg(&self.mounted)));
     }
@@ -76,7 +76,7 @@ impl FileSystem {
         }
     }
 
-    /// The power goes.
+    /// Cuts the power.
     fn cut(&mut self, flag: u32) {
         let (_, input, output) = self.shutdown.get_or_insert_with(|| {
             let mut command = Command::new("python3");
@@ -109,11 +109,10 @@ impl Drop for FileSystem {
 }
 
 #[test]
-fn nothing_durable_is_lost_when_the_power_goes() {
+fn power_cut_loses_no_synced_commit() {
     let folder = tempfile::tempdir().unwrap();
     let Some(mut disk) = FileSystem::new(folder.path(), 48) else {
-        println!("skipped: power cuts need the rights to mount a file system, and mkfs.ext4");
-        return;
+        return skipped("power cuts need the rights to mount a file system, and mkfs.ext4");
     };
     let database = disk.mounted.join("db");
     create(&database);
@@ -132,6 +131,7 @@ fn nothing_durable_is_lost_when_the_power_goes() {
         for _ in 0..random.below(30) {
             assert!(writer.wait_for_answer(), "{place}");
         }
+        // The subject: the power fails at a random time after the last answer.
         std::thread::sleep(Duration::from_micros(random.below(3_000).into()));
         disk.cut(flag);
         let answered = writer.kill();
@@ -151,13 +151,12 @@ fn nothing_durable_is_lost_when_the_power_goes() {
     );
 }
 
-/// A handle of this process says how often the log was synced: how long that takes is up to the disk.
+/// A handle in this process counts the WAL syncs, because their time depends on the disk.
 #[test]
 fn batches_are_durable_long_before_the_writer_ends() {
     let folder = tempfile::tempdir().unwrap();
     let Some(mut disk) = FileSystem::new(folder.path(), 48) else {
-        println!("skipped: power cuts need the rights to mount a file system, and mkfs.ext4");
-        return;
+        return skipped("power cuts need the rights to mount a file system, and mkfs.ext4");
     };
     let path = disk.mounted.join("db");
     create(&path);
@@ -177,15 +176,13 @@ fn batches_are_durable_long_before_the_writer_ends() {
             num_answered
         };
         let noted = (0..20).map(|_| add()).last().unwrap();
-        // Of the syncs that have begun, the last may not know of all that; nor may the next one, which is counted when
-        // it begins. The one after it has ended once another begins.
+        // The newest counted sync may not cover all commits; neither may the next, which is counted when it begins. The
+        // third has ended once a fourth begins.
         let num_syncs = database.live_stats().log_syncs + 3;
-        let start = Instant::now();
-        while database.live_stats().log_syncs < num_syncs {
-            assert!(start.elapsed() < Duration::from_secs(60), "{place}: {:?}", database.live_stats());
+        wait_until("three more syncs of the WAL", || {
             add();
-            std::thread::sleep(Duration::from_millis(1));
-        }
+            database.live_stats().log_syncs >= num_syncs
+        });
         let answered = (0..20).map(|_| add()).last().unwrap();
         disk.cut(flag);
         drop(database);

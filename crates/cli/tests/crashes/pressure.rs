@@ -1,10 +1,11 @@
-//! Kernels with less memory than the graph takes. Needs the right to limit memory.
+//! Kernels with less memory than the graph takes. These tests need the right to limit memory.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use testkit::memory_group::MemoryGroup;
+use anden_testkit::memory_group::MemoryGroup;
+use anden_testkit::{evict, skipped};
 
 use crate::writer::anden;
 
@@ -14,26 +15,19 @@ pub fn run(command: &mut Command) -> String {
     String::from_utf8(ended.stdout).unwrap()
 }
 
-/// `key value` of every vertex.
+/// Parses `key value` lines of all vertices.
 fn values(text: &str) -> Vec<(u64, f64)> {
     let pairs = text.lines().map(|line| line.split_once(' ').unwrap());
     pairs.map(|(key, value)| (key.parse().unwrap(), value.parse().unwrap())).collect()
 }
 
-/// Lets the system forget what it has of a file.
-pub fn evict(file: &Path) {
-    let mut input = std::ffi::OsString::from("if=");
-    input.push(file);
-    run(Command::new("dd").arg(input).args(["iflag=nocache", "count=0", "status=none"]));
-}
-
-/// A process has one group: tests take turns.
+/// Serializes tests, because a process has one group.
 pub fn one_group() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A graph whose lists are several times as large as what is in memory of them.
+/// A graph with lists several times as large as the memory for them.
 struct Scene {
     folder: tempfile::TempDir,
     database: PathBuf,
@@ -41,14 +35,14 @@ struct Scene {
     num_bytes: u64,
     /// A vertex of the largest component.
     source: String,
-    /// A process has one group.
+    /// Holds the only group of the process.
     _one: MutexGuard<'static, ()>,
 }
 
 impl Scene {
     fn new(generate: &[&str], load: &[&str]) -> Self {
         let one = one_group();
-        // On a disk, which the folder for temporary files may not be.
+        // On a disk: the folder for temporary files may be in memory.
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let name = if load.contains(&"--weights") { "graph.wsg" } else { "graph.sg" };
         let (input, database) = (folder.path().join(name), folder.path().join("db"));
@@ -63,14 +57,15 @@ impl Scene {
         scene
     }
 
-    /// What files there are now.
+    /// Lists the current files.
     fn look(&mut self) {
         let files = std::fs::read_dir(&self.database).unwrap();
         self.files = files.map(|entry| entry.unwrap().path()).collect();
         self.num_bytes = self.files.iter().map(|file| file.metadata().unwrap().len()).sum();
     }
 
-    /// Runs a kernel with everything in memory and with a part, says what was read ahead, and compares what comes out.
+    /// Runs a kernel with everything in memory and with a part. Compares the results, and returns the prefetch
+    /// statistics.
     fn compare(&self, kernel: &[&str], group: &MemoryGroup) -> serde_json::Value {
         let arguments = |command: &mut Command, output: &Path| {
             command.arg("run").arg(&self.database).args(kernel).args(["--json", "--quiet", "--output"]).arg(output);
@@ -79,8 +74,8 @@ impl Scene {
         let mut command = anden();
         arguments(&mut command, &whole);
         run(&mut command);
-        self.files.iter().for_each(|file| evict(file));
-        // The shell joins the group, so that the program has nothing yet that counts elsewhere.
+        self.files.iter().for_each(|file| evict(file).unwrap());
+        // The shell joins the group first, so that all memory of the program counts there.
         let mut command = Command::new("sh");
         command.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(group.members()).arg(env!("CARGO_BIN_EXE_anden"));
         arguments(&mut command, &part);
@@ -96,26 +91,26 @@ impl Scene {
     }
 }
 
-/// A control group with so much memory, or `None` where none may be made.
+/// A control group with `num_bytes` of memory; `None` if this process may not make one.
 fn group_of(num_bytes: u64) -> Option<MemoryGroup> {
     let group = MemoryGroup::new(num_bytes);
     if let Err(error) = &group {
-        println!("skipped: little memory needs the right to limit it: {error:#}");
+        skipped(format!("little memory needs the right to limit it: {error:#}"));
     }
     group.ok()
 }
 
-/// What an advisor says that it did.
+/// A counter of the prefetch statistics.
 fn count(prefetch: &serde_json::Value, policy: &str, name: &str) -> u64 {
     prefetch[policy][name].as_u64().unwrap_or(0)
 }
 
 #[test]
-fn a_quarter_of_the_graph_in_memory_gives_the_same_results() {
+fn results_match_with_a_quarter_in_memory() {
     let scene = Scene::new(&["--scale", "19", "--degree", "32"], &[]);
     let Some(group) = group_of(scene.num_bytes / 4) else { return };
     for kernel in [&["wcc"][..], &["cdlp", "--iterations", "2"], &["pagerank"]] {
-        // Scans may be left to the system, where it reads far ahead.
+        // Scans may be left to the kernel if its own read-ahead is large.
         scene.compare(kernel, &group);
     }
     let prefetch = scene.compare(&["bfs", "--source", &scene.source], &group);
@@ -123,7 +118,7 @@ fn a_quarter_of_the_graph_in_memory_gives_the_same_results() {
 }
 
 #[test]
-fn half_of_a_graph_in_memory_gives_the_same_results() {
+fn results_match_with_half_in_memory() {
     let scene = Scene::new(&["--scale", "18", "--degree", "12", "--weights", "1..255"], &["--weights"]);
     let Some(group) = group_of(scene.num_bytes / 2) else { return };
     for kernel in ["sssp", "bc"] {
@@ -134,7 +129,7 @@ fn half_of_a_graph_in_memory_gives_the_same_results() {
     }
 }
 
-/// Levels are read through another map of the same files.
+/// Deltas are read through another map of the files.
 #[test]
 fn a_graph_with_levels_is_read_ahead_too() {
     let mut scene = Scene::new(&["--scale", "19", "--degree", "16"], &[]);
@@ -150,6 +145,6 @@ fn a_graph_with_levels_is_read_ahead_too() {
     assert!(count(&prefetch, "frontier", "issued") > 0, "{prefetch}");
     let prefetch = scene.compare(&["wcc", "--prefetch", "sequential"], &group);
     assert!(count(&prefetch, "sequential", "issued") > 0, "{prefetch}");
-    // What a scan had read ahead is looked at when it is passed.
+    // Pages that a scan read ahead are checked after it passed them.
     assert!(count(&prefetch, "sequential", "useful") > 0, "{prefetch}");
 }

@@ -1,14 +1,17 @@
-//! Processes whose calls to the system fail, or are their last. Needs `strace`.
+//! Processes with system calls that fail, or that kill them. These tests need `strace`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use anden_testkit::skipped;
+
 use crate::writer::{Writer, anden, create, num_edges};
 
-/// Edges that a writer adds: it ends by itself, since a kill would meet `strace` and not what that looks at.
+/// The edges that a writer adds. The writer ends by itself, because a kill would hit `strace` instead of the traced
+/// program.
 const NUM_EDGES: u64 = 30;
 
-/// The program, whose calls are tampered with.
+/// The program with injected faults in its system calls.
 fn tampered(injection: &str) -> Command {
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("inject={injection}")]);
@@ -16,7 +19,7 @@ fn tampered(injection: &str) -> Command {
     command
 }
 
-/// A writer whose calls are tampered with.
+/// A writer with injected faults in its system calls.
 fn tampered_writer(database: &Path, injection: &str, arguments: &[&str]) -> Writer {
     let mut command = tampered(injection);
     command.arg("apply").arg(database).args(["-", "--acks", "-", "--quiet", "--batch", "1"]).args(arguments);
@@ -31,7 +34,7 @@ fn has_strace() -> bool {
         .status();
     let has_strace = tried.is_ok_and(|status| status.success());
     if !has_strace {
-        println!("skipped: failing calls need strace, and the right to use it");
+        skipped("failing calls need strace, and the right to use it");
     }
     has_strace
 }
@@ -45,7 +48,7 @@ fn a_kill_at_any_write_or_sync_loses_nothing() {
     for call in ["pwrite64", "fdatasync", "fsync"] {
         for at in 1.. {
             let place = format!("killed at {call} {at}");
-            // A new one, so that all of them make the same calls.
+            // A new database, so that all runs make equal calls.
             let folder = tempfile::tempdir().unwrap();
             let database = folder.path().join("db");
             create(&database);
@@ -66,21 +69,21 @@ fn a_kill_at_any_write_or_sync_loses_nothing() {
 }
 
 #[test]
-fn a_call_that_fails_ends_writing_by_name_and_loses_nothing() {
+fn failed_system_call_loses_no_acknowledged_commit() {
     if !has_strace() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("db");
     create(&database);
-    // With a budget, transactions are committed one by one.
+    // With a memory budget, transactions are committed one by one.
     let one_by_one = ["--memory", "1G"];
     for (injection, expected) in [
         ("fdatasync:error=EIO:when=3", "cannot sync"),
         ("fdatasync:error=ENOSPC:when=3", "cannot sync"),
         ("pwrite64:error=EIO:when=8", "cannot write"),
         ("pwrite64:error=ENOSPC:when=8", "cannot write"),
-        // A call that writes nothing and says so; files that may not grow meet one that writes a part.
+        // A call that writes nothing and reports that. Files that may not grow cause one that writes a part.
         ("pwrite64:retval=0:when=8", "cannot write"),
     ] {
         let (answered, is_well, said) = tampered_writer(&database, injection, &one_by_one).end();
@@ -88,7 +91,7 @@ fn a_call_that_fails_ends_writing_by_name_and_loses_nothing() {
         let found = num_edges(&database, injection);
         assert!(found == answered || found == answered + 1, "{injection}: {found} edges, {answered} were answered");
     }
-    // An interrupted call and a short one are made again.
+    // The program repeats interrupted and short calls.
     for injection in ["pwrite64:error=EINTR:when=8", "fdatasync:error=EINTR:when=3"] {
         let before = num_edges(&database, injection);
         let (answered, is_well, said) = tampered_writer(&database, injection, &one_by_one).end();
@@ -99,7 +102,7 @@ fn a_call_that_fails_ends_writing_by_name_and_loses_nothing() {
 }
 
 #[test]
-fn a_read_that_fails_is_named_where_files_are_not_mapped() {
+fn failed_pread_names_file_and_offset() {
     if !has_strace() {
         return;
     }
@@ -111,7 +114,7 @@ fn a_read_that_fails_is_named_where_files_are_not_mapped() {
         let mut command = tampered(&format!("pread64:error=EIO:when={at}"));
         let ended = command.arg("run").arg(&database).args(["wcc", "--io", "pread"]).output().unwrap();
         let said = String::from_utf8_lossy(&ended.stderr);
-        // The loader of the program reads before it.
+        // The loader reads before the program does.
         if said.contains("loading shared libraries") || said.contains("relocation error") {
             continue;
         }

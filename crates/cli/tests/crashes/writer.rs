@@ -1,4 +1,4 @@
-//! A process that commits edge after edge, and what is left of its work.
+//! A process that commits edge after edge, and the check of its remains.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -6,9 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
-use anden::{Database, Graph};
+use anden::Database;
+use anden::graph::Graph;
+use anden_graph::Direction;
 
-/// Lines that a writer gets; more than it can apply before it ends.
+/// The lines for a writer, more than it can apply before it ends.
 const NUM_LINES: u64 = 200_000;
 
 /// The program.
@@ -16,7 +18,7 @@ pub fn anden() -> Command {
     Command::new(env!("CARGO_BIN_EXE_anden"))
 }
 
-/// Makes a database without edges but one from 0 to 1.
+/// Creates a database with one edge, from 0 to 1.
 pub fn create(database: &Path) {
     let input = database.with_extension("txt");
     std::fs::write(&input, "0 1\n").unwrap();
@@ -24,7 +26,7 @@ pub fn create(database: &Path) {
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
-/// How many edges there are: one leads from each number below it to the next, and no other.
+/// The number of edges. Requires that they lead from each smaller number to the next.
 pub fn num_edges(database: &Path, place: &str) -> u64 {
     let database = Database::open_read_only(database).unwrap_or_else(|error| panic!("{place}: {error}"));
     let view = database.view().unwrap_or_else(|error| panic!("{place}: {error}"));
@@ -32,7 +34,7 @@ pub fn num_edges(database: &Path, place: &str) -> u64 {
     let graph = view.graph();
     for vertex in 0..num_edges {
         let mut targets = Vec::new();
-        let _ = graph.for_each_out_fragment(vertex as u32, |list| {
+        let _ = graph.for_each_fragment(Direction::Out, vertex as u32, |list| {
             targets.extend_from_slice(list);
             std::ops::ControlFlow::Continue(())
         });
@@ -52,22 +54,22 @@ pub struct Writer {
     feeder: JoinHandle<()>,
     answers: Receiver<u64>,
     first: u64,
-    /// The edges, or lines, that are answered.
+    /// The number of answered edges or lines.
     pub num_answered: u64,
 }
 
 impl Writer {
-    /// Lets `command` add edges behind the first `first`, without an end.
+    /// Starts `command`, which adds edges after the first `first`, without an end.
     pub fn start(command: Command, first: u64) -> Self {
         Self::start_some(command, first, NUM_LINES)
     }
 
-    /// The same, so many edges.
+    /// Starts `command`, which adds `num_edges` edges after the first `first`.
     pub fn start_some(command: Command, first: u64, num_edges: u64) -> Self {
         Self::start_lines(command, first, num_edges, edge_line)
     }
 
-    /// Gives `command` the lines from number `first` on.
+    /// Starts `command` with the lines from number `first` on.
     fn start_lines(mut command: Command, first: u64, num_lines: u64, line: fn(u64) -> String) -> Self {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut input = process.stdin.take().unwrap();
@@ -87,7 +89,7 @@ impl Writer {
         let (sender, answers) = channel();
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
-                // A line that was cut by the end of the process is no answer.
+                // A line that the end of the process cut is no answer.
                 let Ok(line) = line.parse() else { return };
                 if sender.send(line).is_err() {
                     return;
@@ -97,19 +99,19 @@ impl Writer {
         Self { process, feeder, answers, first, num_answered: first }
     }
 
-    /// The same for `anden apply DB - --acks -` with these arguments.
+    /// Starts `anden apply DB - --acks -` with these arguments.
     pub fn apply(database: &Path, arguments: &[&str], first: u64) -> Self {
         Self::apply_lines(database, arguments, first, edge_line)
     }
 
-    /// The same with lines of any kind.
+    /// As [`apply`](Self::apply), with lines of any kind.
     pub fn apply_lines(database: &Path, arguments: &[&str], first: u64, line: fn(u64) -> String) -> Self {
         let mut command = anden();
         command.arg("apply").arg(database).args(["-", "--acks", "-", "--quiet"]).args(arguments);
         Self::start_lines(command, first, NUM_LINES, line)
     }
 
-    /// Waits for another answer; false where there will be none.
+    /// Waits for another answer. Returns false if none will come.
     pub fn wait_for_answer(&mut self) -> bool {
         match self.answers.recv() {
             Ok(line) => {
@@ -120,7 +122,8 @@ impl Writer {
         }
     }
 
-    /// Waits until the process has ended, and takes its last answers; gives what it said on standard error.
+    /// Waits until the process has ended, and takes its last answers. Returns their number, whether the status is 0,
+    /// and standard error.
     pub fn end(mut self) -> (u64, bool, String) {
         while self.wait_for_answer() {}
         let ended = self.process.wait_with_output().unwrap();
@@ -128,7 +131,7 @@ impl Writer {
         (self.num_answered, ended.status.success(), String::from_utf8_lossy(&ended.stderr).into_owned())
     }
 
-    /// Ends the process without a warning.
+    /// Kills the process. Returns the number of answers.
     pub fn kill(mut self) -> u64 {
         self.process.kill().unwrap();
         self.end().0

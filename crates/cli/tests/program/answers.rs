@@ -1,4 +1,4 @@
-//! Known answers on a graph small enough to check by hand, and the exact shape of `--json`.
+//! Known answers on a graph that is checked by hand, and the exact shape of `--json`.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::scene::{Scene, keys};
 const RUN_KEYS: [&str; 9] =
     ["kernel", "vertices", "edges", "threads", "view", "seconds", "median_seconds", "peak_bytes", "result"];
 
-/// Runs a kernel with its verifier; checks the shape and gives the result.
+/// Runs a kernel with its verifier and checks the shape of the report. Returns the result.
 fn result(scene: &Scene, arguments: &[&str]) -> Value {
     let object = scene.json(&[&["run", "db"], arguments, &["--check"]].concat());
     let found: Vec<&str> =
@@ -70,7 +70,7 @@ fn triangles() {
     assert_eq!(result(&scene, &["triangles"]), json!({ "triangles": 2 }));
 }
 
-/// Betweenness from 1 alone: 4 lies beyond 3 on the one shortest path from 1, nothing else lies between.
+/// Betweenness from 1 alone. The one shortest path from 1 to 4 leads through 3, and no other has an inner vertex.
 #[test]
 fn bc() {
     let scene = Scene::with_small(&[]);
@@ -80,7 +80,7 @@ fn bc() {
     result(&scene, &["bc", "--sources", "2"]);
 }
 
-/// PageRank by its definition, on a matrix.
+/// PageRank by its definition, with a matrix.
 fn pagerank_by_matrix(num_vertices: usize, edges: &[(usize, usize)], iterations: usize) -> Vec<f64> {
     let n = num_vertices as f64;
     let degree = |u: usize| edges.iter().filter(|edge| edge.0 == u).count() as f64;
@@ -159,14 +159,14 @@ fn edges_are_shown_with_their_weights() {
     scene.write("parallel.txt", "1 2 7\n1 2 9\n2 3 1\n");
     scene.anden(&["load", "roads", "parallel.txt", "--weight-type", "u32", "--multigraph", "--undirected"]).succeeded();
     assert_eq!(edge("roads", ["2", "1"])["weights"], json!([7, 9]));
-    // Of the newest snapshot, and of what was committed since.
+    // In the newest snapshot, and in commits since.
     scene.write("more.txt", "3 1 5\n");
     scene.anden(&["append", "roads", "more.txt"]).succeeded();
     scene.write("updates.txt", "+ 3 1 4\n");
     scene.anden(&["apply", "roads", "updates.txt"]).succeeded();
     let shown = scene.anden(&["query", "roads", "edge", "1", "3"]).succeeded().stdout;
     assert_eq!(shown, "true\n#3 weight 5\n#4 weight 4\n");
-    // Without weights there is nothing to show.
+    // Without weights, none are shown.
     let plain = Scene::with_small(&[]);
     assert_eq!(answer(&plain, &["edge", "1", "2"]), json!(true));
     assert_eq!(plain.anden(&["query", "db", "edge", "1", "2"]).succeeded().stdout, "true\n");
@@ -223,17 +223,17 @@ fn fragments_of_a_vertex() {
     scene.anden(&["append", "db", "more.txt", "--remove", "gone.txt"]).succeeded();
     let vertex = answer(&scene, &["vertex", "1", "--fragments"]);
     assert_eq!((&vertex["key"], &vertex["out_degree"], &vertex["in_degree"]), (&json!(1), &json!(2), &json!(1)));
-    let level = json!({ "from": 1, "to": 2, "backward": false, "added": [4], "removed": [2] });
+    let delta = json!({ "from": 1, "to": 2, "backward": false, "added": [4], "removed": [2] });
     let (out, into) = (&vertex["fragments"]["out"], &vertex["fragments"]["in"]);
-    assert_eq!((&out["base"], &out["levels"], &out["pieces"]), (&json!([2, 3]), &json!([level]), &json!([[3, 4]])));
-    assert_eq!((&into["base"], &into["pieces"]), (&json!([]), &json!([[5]])));
+    assert_eq!((&out["base"], &out["deltas"], &out["fragments"]), (&json!([2, 3]), &json!([delta]), &json!([[3, 4]])));
+    assert_eq!((&into["base"], &into["fragments"]), (&json!([]), &json!([[5]])));
     let window = answer(&scene, &["vertex", "1", "--fragments", "--window", "2..2"]);
     assert_eq!(
-        (&window["fragments"]["out"]["base"], &window["fragments"]["out"]["pieces"]),
+        (&window["fragments"]["out"]["base"], &window["fragments"]["out"]["fragments"]),
         (&json!(null), &json!([[4]]))
     );
     let shown = scene.anden(&["query", "db", "vertex", "1", "--fragments"]).succeeded().stdout;
-    for part in ["base run: 2 entries: 2, 3", "level from snapshot 1 to 2", "+ 1 entry: 4", "- 1 entry: 2", "in-list"] {
+    for part in ["base: 2 entries: 2, 3", "delta from snapshot 1 to 2", "+ 1 entry: 4", "- 1 entry: 2", "in-list"] {
         assert!(shown.contains(part), "{part:?} is not in {shown}");
     }
 }
@@ -251,7 +251,7 @@ fn string_keys() {
     scene.anden(&["query", "db", "neighbors", "zsh"]).failed(&["zsh", "does not exist"]);
 }
 
-/// Keys that would be several columns are in quotes, as in a difference.
+/// Keys with delimiters are quoted, as in a difference.
 #[test]
 fn every_vertex_has_a_line_of_its_own() {
     let scene = Scene::new();
@@ -271,14 +271,15 @@ fn info_and_snapshots() {
         "directed",
         "weighted",
         "snapshots",
-        "runs",
-        "levels",
+        "bases",
+        "deltas",
         "bytes",
         "bytes_per_edge",
         "pages",
-        "pieces",
+        "fragments",
     ];
     assert!(required.iter().all(|key| info.get(key).is_some()), "{info}");
+    assert_eq!((&info["runs"], &info["levels"]), (&info["bases"], &info["deltas"]), "the older names");
     assert_eq!((&info["vertices"], &info["edges"], &info["directed"]), (&json!(6), &json!(6), &json!(true)));
     assert_eq!((&info["weighted"], &info["degrees"]["max"]), (&json!(true), &json!(2)));
     let listed = scene.json(&["snapshots", "db"]);
@@ -300,7 +301,7 @@ fn a_snapshot_by_number() {
     scene.anden(&["run", "db", "wcc", "--snapshot", "easter"]).failed(&["easter"]);
 }
 
-/// A diamond whose left side has an edge twice.
+/// A diamond with a parallel edge on its left side.
 #[test]
 fn parallel_edges_are_paths_of_betweenness_alone() {
     let scene = Scene::new();
@@ -315,7 +316,7 @@ fn parallel_edges_are_paths_of_betweenness_alone() {
     };
     scene.anden(&["load", "twice", "diamond.txt", "--multigraph", "--weights"]).succeeded();
     scene.anden(&["load", "once", "diamond.txt", "--duplicates", "min", "--weights"]).succeeded();
-    // Two of the three shortest paths from 1 to 4 lead through 2; without the second edge, one of two.
+    // With the parallel edge, two of three shortest paths from 1 to 4 lead through 2; without it, one of two.
     let twice = scores("twice");
     assert!((twice[0] - 2.0 / 3.0).abs() < 1e-9 && (twice[1] - 1.0 / 3.0).abs() < 1e-9, "{twice:?}");
     assert_eq!(scores("once"), [0.5, 0.5]);

@@ -1,4 +1,4 @@
-//! Too little memory, and files that go while they are read: a message, and nothing lost.
+//! Too little memory, and files that vanish while they are read: a message, and nothing is lost.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ fn too_little_memory_is_refused_with_what_it_takes() {
     let scene = Scene::with_small(&[]);
     scene.write("more.txt", "1 5\n2 6\n");
     scene.anden(&["append", "db", "more.txt", "--no-maintenance"]).succeeded();
-    // The last one leaves no level to merge.
+    // The last verb leaves no delta to merge.
     let verbs: [&[&str]; 4] = [
         &["run", "db", "wcc"],
         &["append", "db", "more.txt", "--no-maintenance"],
@@ -22,7 +22,7 @@ fn too_little_memory_is_refused_with_what_it_takes() {
         let with = |memory: &str| scene.anden(&[arguments, &["--memory", memory]].concat());
         let ran = with("4000").failed(&["a memory budget of 3.9 KiB is too small: ", " needs at least "]);
         let needed = advised_memory(&ran.stderr);
-        assert_eq!(scene.json(&["info", "db"])["levels"], before["levels"], "{arguments:?}");
+        assert_eq!(scene.json(&["info", "db"])["deltas"], before["deltas"], "{arguments:?}");
         with(needed).succeeded();
     }
     scene.anden(&["verify", "db"]).succeeded();
@@ -37,9 +37,9 @@ fn advised_memory(stderr: &str) -> &str {
         .unwrap_or_else(|| panic!("{stderr}"))
 }
 
-/// It is not in the log either, where whoever opens the database would meet it again.
+/// The refused vertex is not in the WAL either, where the next open would fail on it.
 #[test]
-fn a_vertex_for_which_there_is_no_room_is_refused_and_forgotten() {
+fn vertex_beyond_memory_is_refused_and_not_logged() {
     let scene = Scene::with_small(&["--ids", "dense"]);
     scene.write("far.upd", "+ 1 2\nv+ 4294967290\n");
     let limited = |arguments: &str| {
@@ -59,9 +59,9 @@ fn a_vertex_for_which_there_is_no_room_is_refused_and_forgotten() {
     assert_eq!(info(), before);
 }
 
-/// What grows as it goes names more each time, and never less than it needs to begin.
+/// A growing need names a larger number each time, never less than the memory to begin.
 #[test]
-fn queries_and_weights_name_all_the_memory_that_they_take() {
+fn advised_memory_budget_lets_queries_succeed() {
     let scene = Scene::with_small(&[]);
     scene.write("far.csv", "source,target,distance\n1,2,3\n2,3,4\n");
     scene.anden(&["load", "far", "far.csv"]).succeeded();
@@ -94,7 +94,7 @@ fn queries_and_weights_name_all_the_memory_that_they_take() {
     }
 }
 
-/// What does not fit in memory waits in more files than many systems let a program have open.
+/// Regression: a load beyond its memory used more scratch files than a process may open on many systems.
 #[test]
 fn a_load_has_few_files_open() {
     let scene = Scene::new();
@@ -110,7 +110,7 @@ fn a_load_has_few_files_open() {
     scene.anden(&["verify", "db"]).succeeded();
 }
 
-/// Who compares snapshots needs no log.
+/// A difference between snapshots needs no WAL.
 #[test]
 fn snapshots_are_compared_where_the_log_is_lost() {
     let scene = Scene::with_small(&[]);
@@ -131,7 +131,7 @@ fn snapshots_are_compared_where_the_log_is_lost() {
 }
 
 #[test]
-fn a_file_that_becomes_shorter_ends_the_program_with_a_message() {
+fn shortened_file_ends_program_with_a_message() {
     let scene = Scene::with_small(&[]);
     let arguments = ["apply", "db", "-", "--batch", "1", "--durability", "batched", "--acks", "-"];
     let mut command = scene.command(&arguments);
@@ -140,12 +140,12 @@ fn a_file_that_becomes_shorter_ends_the_program_with_a_message() {
     stdin.write_all(b"+ 1 77\n+ 1 78\n").unwrap();
     let mut acks = BufReader::new(stdout).lines();
     assert_eq!(acks.next().unwrap().unwrap(), "1");
-    let lists: Vec<String> = scene.names_in("db").into_iter().filter(|name| name.starts_with("run-")).collect();
+    let lists: Vec<String> = scene.names_in("db").into_iter().filter(|name| name.starts_with("base-")).collect();
     let whole: Vec<Vec<u8>> = lists.iter().map(|name| std::fs::read(scene.path("db").join(name)).unwrap()).collect();
     for name in &lists {
         std::fs::OpenOptions::new().write(true).open(scene.path("db").join(name)).unwrap().set_len(0).unwrap();
     }
-    // Who reads the input may wait for a line after the one that it hands on.
+    // The reader of the input may wait for the next line before it passes one on.
     let _ = stdin.write_all(b"+ 3 2\n+ 4 1\n+ 2 1\n");
     drop(stdin);
     let status = child.wait().unwrap();
@@ -154,7 +154,7 @@ fn a_file_that_becomes_shorter_ends_the_program_with_a_message() {
     assert_eq!(status.code(), Some(1), "{stderr}");
     assert!(stderr.starts_with("anden: ") && stderr.lines().count() == 1, "{stderr}");
     assert!(stderr.contains("became shorter while it was read"), "{stderr}");
-    scene.anden(&["run", "db", "wcc"]).failed(&["run-"]);
+    scene.anden(&["run", "db", "wcc"]).failed(&["base-"]);
     for (name, bytes) in lists.iter().zip(&whole) {
         std::fs::write(scene.path("db").join(name), bytes).unwrap();
     }
@@ -162,9 +162,9 @@ fn a_file_that_becomes_shorter_ends_the_program_with_a_message() {
     assert_eq!(scene.json(&["query", "db", "edge", "1", "77"])["result"], true);
 }
 
-/// What is wrong far behind in a file is named with its place there, however the file is read.
+/// Errors far into a file name their place, however the file is read.
 #[test]
-fn a_file_that_is_damaged_or_cut_far_behind_is_named_with_the_place() {
+fn damage_far_into_file_is_named_with_offset() {
     let scene = Scene::new();
     scene.anden(&["generate", "rmat", "--scale", "15", "--degree", "16", "--quiet", "-o", "graph.sg"]).succeeded();
     scene.anden(&["load", "db", "graph.sg", "--ids", "dense"]).succeeded();
@@ -182,7 +182,7 @@ fn a_file_that_is_damaged_or_cut_far_behind_is_named_with_the_place() {
             let ran = run(io).failed(&[&name, "damaged at byte "]);
             let offset = ran.stderr.split("at byte ").nth(1).and_then(|rest| rest.split(':').next()).unwrap();
             let offset: usize = offset.parse().unwrap();
-            // The start of the block that is checked at once.
+            // The error names the start of a checked block.
             assert!((offset..offset + (256 << 10)).contains(&place), "{place}: {}", ran.stderr);
             std::fs::write(&path, &whole[..place]).unwrap();
             run(io).failed(&[&name, &place.to_string()]);

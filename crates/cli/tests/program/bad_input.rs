@@ -1,4 +1,4 @@
-//! Bad input: status 1, one line that says what and where, and nothing left behind.
+//! Bad input: status 1, one line with the error and its place, and no remains.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use flate2::write::GzEncoder;
 
 use crate::scene::{Scene, files_below};
 
-/// Loads `content` under `name`: it must fail with `parts` in its line and leave nothing behind.
+/// Loads `content` under `name`. Requires a failure with `parts` in its line, and no remains.
 #[track_caller]
 fn load_fails(name: &str, content: impl AsRef<[u8]>, options: &[&str], parts: &[&str]) {
     let scene = Scene::new();
@@ -37,7 +37,7 @@ fn a_line_that_is_no_edge() {
     load_fails("edges.txt", "1 2\n3 99999999999999999999\n", &[], &["edges.txt:2", "99999999999999999999"]);
     load_fails("edges.csv", "source,target\n1,2\n3\n", &[], &["edges.csv:3"]);
     load_fails("graph.gr", "p sp 2 1\na 1 two 3\n", &[], &["graph.gr:2", "two"]);
-    // A number beyond all of its type is not an infinite one.
+    // A number beyond the range of its type does not become infinite.
     load_fails("edges.txt", "1 2 1e400\n", &["--weights"], &["edges.txt:1", "1e400"]);
     load_fails("edges.csv", "a,b,w\n1,2,4e39\n", &["--weights", "--weight-type", "f32"], &["edges.csv:2", "4e39"]);
 }
@@ -128,7 +128,7 @@ fn gap_file(num_edges: i64, num_vertices: i64, offsets: &[i64], targets: &[i32])
     let mut bytes = vec![1_u8];
     bytes.extend(num_edges.to_le_bytes());
     bytes.extend(num_vertices.to_le_bytes());
-    for _side in 0..2 {
+    for _direction in 0..2 {
         offsets.iter().for_each(|offset| bytes.extend(offset.to_le_bytes()));
         targets.iter().for_each(|target| bytes.extend(target.to_le_bytes()));
     }
@@ -151,7 +151,7 @@ fn headers_that_disagree_with_the_body() {
     load_fails("graph.gr", "p sp 3 1\na 1 9 3\n", &[], &["graph.gr", "9"]);
 }
 
-/// Counts that wrap when they are multiplied by the bytes of an arc, by two sides, or by two edges an entry.
+/// Counts that wrap when multiplied by the bytes of an arc, by two directions, or by two edges an entry.
 #[test]
 fn huge_header_counts_are_refused() {
     let counts = [u64::MAX, u64::MAX - 1, 1 << 63, (1 << 63) - 1, (1 << 63) + 1, 1 << 62, (1 << 62) + 2, 1 << 61];
@@ -213,7 +213,7 @@ fn a_vertex_that_is_not_there() {
 fn a_budget_that_is_too_small() {
     let scene = Scene::with_small(&[]);
     scene.anden(&["load", "db2", "small.txt", "--memory", "100"]).failed(&["memory"]);
-    // A row is little, but every vertex has a place in its column.
+    // A row is small, but every vertex has a place in the column.
     scene.write("wide.txt", "0 4000000\n");
     scene.write("one.csv", "id,x\n1,5\n");
     let wide = ["load", "db2", "wide.txt", "--ids", "dense", "--memory", "60M", "--threads", "1"];
@@ -240,7 +240,7 @@ fn names_that_promise_something_else() {
     scene.anden(&[&generated[..], &["x.txt"]].concat()).succeeded();
 }
 
-/// Each file of a database damaged in its middle: `verify` says which, and nothing gives a wrong answer.
+/// Each file of a database is damaged in the middle. `verify` names it, and no command gives a wrong answer.
 #[test]
 fn damage_is_found_and_named() {
     let intact = Scene::with_small(&["--weights"]);
@@ -250,7 +250,7 @@ fn damage_is_found_and_named() {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         let bytes = std::fs::read(&path).unwrap();
         if name == "LOCK" {
-            continue; // what is in it means nothing
+            continue; // its content has no meaning
         }
         let mut damaged = bytes.clone();
         damaged[bytes.len() / 2] ^= 0x10;
@@ -279,7 +279,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
     })
 }
 
-/// The manifest begins with a magic word and the version; the checksum of these and of everything behind it follows.
+/// The manifest begins with a magic word and the version. The checksum of these and of all later bytes follows.
 #[test]
 fn a_database_of_a_newer_version() {
     let scene = Scene::with_small(&[]);
@@ -297,13 +297,13 @@ fn a_database_of_a_newer_version() {
     }
 }
 
-/// Published files are read-only: a new one takes the place of the old.
+/// Replaces a file, because published files are read-only.
 fn replace(path: &std::path::Path, bytes: &[u8]) {
     std::fs::remove_file(path).unwrap();
     std::fs::write(path, bytes).unwrap();
 }
 
-/// Every input that the program is given is looked at, also on standard input and with any text as keys.
+/// Every input is checked for its format, also standard input, and also if any text may be a key.
 #[test]
 fn foreign_inputs_are_named_before_any_hint() {
     let scene = Scene::new();
@@ -314,7 +314,7 @@ fn foreign_inputs_are_named_before_any_hint() {
         ("a.zip", "PK\x03\x04\x14\0\0\0", "this is a zip archive"),
         ("a.net", "*Vertices 2\n1 \"a\"\n2 \"b\"\n*Edges\n1 2\n", "this is a Pajek file"),
         ("a.gexf", "<?xml version='1.0'?><gexf><graph/></gexf>", "this is a GEXF file"),
-        ("a.csv", "{\"source\": 1, \"target\": 2}\n{\"source\": 2, \"target\": 3}\n", "this is a file of JSON lines"),
+        ("a.csv", "{\"nodes\": [], \"links\": []}\n", "this is a JSON file"),
         ("b.json", "a b\n", "the ending '.json' is that of a JSON file"),
     ];
     scene.write("good.txt", "1 2\n");
@@ -334,14 +334,14 @@ fn foreign_inputs_are_named_before_any_hint() {
         scene.anden(&["append", "good", "good.txt", "--remove", name]).failed(&[name, found]);
     }
     assert!(!scene.path("db").exists());
-    // What the caller says of the format counts more.
+    // The format that the user gives has priority.
     scene.anden(&["load", "db", "b.json", "--ids", "string", "--format", "edgelist", "--quiet"]).succeeded();
 }
 
 #[test]
 fn parquet_columns_that_are_left_out_are_noted() {
     let scene = Scene::new();
-    let notes = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../graph/tests/parquet/notes/types.parquet");
+    let notes = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/parquet/notes/types.parquet");
     std::fs::copy(notes, scene.path("types.parquet")).unwrap();
     let ran = scene.anden(&["load", "db", "types.parquet", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! What parses, what does not, and what a later version will do.
+//! Command lines that parse and that do not.
 
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ fn help_and_version() {
 }
 
 #[test]
-fn what_does_not_parse_has_status_2() {
+fn unparsable_arguments_exit_with_status_2() {
     let scene = Scene::with_small(&[]);
     scene.anden(&["frobnicate"]).refused(&["frobnicate"]);
     scene.anden(&["run", "db", "pagerang"]).refused(&["pagerang", "pagerank"]);
@@ -95,7 +95,7 @@ fn how_files_are_read_changes_no_answer() {
 }
 
 #[test]
-fn what_was_read_ahead_is_counted_by_policy() {
+fn prefetch_counters_are_reported_by_policy() {
     let scene = Scene::new();
     scene.anden(&["generate", "rmat", "--scale", "11", "--degree", "16", "--quiet", "-o", "graph.sg"]).succeeded();
     scene.anden(&["load", "db", "graph.sg", "--ids", "dense"]).succeeded();

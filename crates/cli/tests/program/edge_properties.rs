@@ -1,4 +1,4 @@
-//! Properties of edges: read from files, shown, chosen as weights, changed by appends, written to files and back.
+//! Edge properties: read from files, shown, chosen as weights, changed by appends, and round trips through files.
 
 use serde_json::json;
 
@@ -30,7 +30,7 @@ fn edges_are_shown_with_their_properties() {
     let first = json!({ "distance": 2422, "delay": -3.5, "day": "2001-01-01" });
     assert_eq!(edge["properties"], json!([first, { "distance": 2422, "delay": 10.0 }]));
     let lines = scene.anden(&["query", "db", "edge", "SEA", "JFK"]).succeeded().stdout;
-    // Edges are numbered in the order of the lists: first that from ORD, whose key comes before SEA.
+    // Edges are numbered in the order of the lists. The edge from ORD comes first, because ORD sorts before SEA.
     assert_eq!(lines, "true\n#1 distance 2422, delay -3.5, day 2001-01-01\n#2 distance 2422, delay 10.0\n");
     assert_eq!(edge["numbers"], json!([1, 2]));
     assert_eq!(scene.anden(&["query", "db", "edge", "JFK", "SEA"]).succeeded().stdout, "false\n");
@@ -58,7 +58,7 @@ fn columns_are_chosen() {
     assert!(schema(&["--properties", "none"]).is_empty());
     let types = ["--property-types", "distance:f64,day:string"];
     assert_eq!(schema(&[&["--duplicates", "last"][..], &types].concat()), ["distance f64", "delay f64", "day string"]);
-    // The column of the weights is no property.
+    // The weight column is no property.
     assert_eq!(schema(&["--weight-column", "distance", "--multigraph"]), ["delay f64", "day date"]);
     assert!(schema(&["--weight-column", "distance", "--properties", "none", "--quiet"]).is_empty());
     let scene = Scene::new();
@@ -88,7 +88,7 @@ fn parallel_edges_need_a_choice() {
     load(&["--duplicates", "last"]).succeeded();
     let edge = scene.json(&["query", "db", "edge", "SEA", "JFK"]);
     assert_eq!(edge["properties"], json!([{ "distance": 2422, "delay": 10.0 }]));
-    // Of an append, the last line wins.
+    // In an append, the last line wins.
     scene.write("more.csv", "source,target,distance\nJFK,SEA,1\nJFK,SEA,2\n");
     assert_eq!(scene.json(&["append", "db", "more.csv"])["added"], 1);
     assert_eq!(scene.json(&["query", "db", "edge", "JFK", "SEA"])["properties"], json!([{ "distance": 2 }]));
@@ -122,7 +122,7 @@ fn any_number_is_a_weight() {
     run("distance", &["--snapshot", "1"]).succeeded();
 }
 
-/// Whole numbers without a sign and floating ones of 32 bits come back from every format.
+/// Unsigned integers and 32-bit floats survive every format.
 #[test]
 fn numbers_of_every_type_come_back() {
     let scene = Scene::new();
@@ -155,7 +155,7 @@ fn numbers_of_every_type_come_back() {
         scene.write("bad.txt", line);
         scene.anden(&["apply", "db", "bad.txt"]).failed(&["bad.txt:1", expected]);
     }
-    // A column of the other kind of whole numbers fits if its values do.
+    // A column of the other integer type fits if its values do.
     scene.write("more.csv", "source,target,hash:i64,cost:f64\n5,1,10,0.5\n");
     scene.anden(&["append", "db", "more.csv"]).succeeded();
     scene.write("more.csv", "source,target,hash:i64\n5,1,-10\n");
@@ -200,7 +200,7 @@ fn files_come_back() {
     let csv = "source,target,distance:i64,delay:f64,day:date\nORD,JFK,740,2.0,2001-01-03\n\
                SEA,JFK,2422,-3.5,2001-01-01\nSEA,JFK,2422,10.0,\nSEA,ORD,1721,0.0,2001-01-01\n";
     assert_eq!(scene.read("a.csv"), csv);
-    // A list of edges has no place for them, which a note says.
+    // An edge list cannot hold properties, and a note says so.
     scene.anden(&["export", "db", "a.txt", "--quiet"]).succeeded();
     assert_eq!(scene.read("a.txt"), "ORD JFK\nSEA JFK\nSEA JFK\nSEA ORD\n");
 }
@@ -221,7 +221,7 @@ fn graphs_without_properties_leave_columns_out() {
     assert!(scene.json(&["query", "plain", "edge", "2", "1"]).get("properties").is_none());
 }
 
-/// Weights and properties side by side: from every format, live, in snapshots, in diffs and back in files.
+/// Weights together with properties: in every format, in the memtable, in snapshots, in diffs and back in files.
 #[test]
 fn edges_have_weights_and_properties() {
     let scene = flights(&["--weight-column", "distance", "--weight-type", "u32", "--duplicates", "last"]);
@@ -233,7 +233,7 @@ fn edges_have_weights_and_properties() {
     assert_eq!((&shown["weights"], &shown["properties"]), (&json!([1721]), &properties));
     let info = scene.json(&["info", "db"]);
     assert_eq!((&info["weight_type"], info["edge_properties"].as_array().unwrap().len()), (&json!("u32"), 2));
-    // The declared weight counts unless another is chosen.
+    // The declared weight is the default.
     let run = |options: &[&str]| {
         let arguments = ["run", "db", "sssp", "--source", "SEA", "--check", "--output", "out.txt"];
         scene.anden(&[&arguments[..], options].concat()).succeeded();
@@ -247,7 +247,7 @@ fn edges_have_weights_and_properties() {
     assert_eq!(edge("SEA", "ORD"), "true\nweight 9, delay 0.0, day 2001-01-01\n");
     assert_eq!(edge("SEA", "JFK"), "true\nweight 5, delay 10.0\n");
     assert_eq!(edge("ORD", "JFK"), "true\nweight 740, delay 3.0, day 2001-01-03\n");
-    // An edge that an append gives another weight keeps its properties.
+    // An append that changes the weight of an edge keeps its properties.
     scene.write("more.csv", "source,target,weight,delay\nSEA,ORD,10,\nORD,SEA,11,4\n");
     assert_eq!(scene.json(&["append", "db", "more.csv"])["added"], 2);
     assert_eq!(edge("SEA", "ORD"), "true\nweight 10, delay 0.0, day 2001-01-01\n");
@@ -262,13 +262,13 @@ fn edges_have_weights_and_properties() {
     let lines = scene.anden(&["diff", "db", "2", "3"]).succeeded().stdout;
     assert_eq!(lines, "- SEA ORD 9\n+ ORD SEA 11 delay=4.0\n+ SEA ORD 10 delay=0.0 day=2001-01-01\n");
     scene.write("bad.txt", "+ SEA LAX delay=1\n");
-    scene.anden(&["apply", "db", "bad.txt"]).failed(&["bad.txt:1", "has no weight, and the graph has weights"]);
+    scene.anden(&["apply", "db", "bad.txt"]).failed(&["bad.txt:1", "no weight is given, and the graph has weights"]);
     scene.anden(&["merge", "db"]).succeeded();
     assert_eq!(edge("SEA", "ORD"), "true\nweight 10, delay 0.0, day 2001-01-01\n");
     scene.anden(&["verify", "db"]).succeeded();
 }
 
-/// One of several parallel edges is read, changed and removed by its number, which stays with it.
+/// A parallel edge is read, changed and removed by its number, which never changes.
 #[test]
 fn parallel_edges_have_numbers() {
     for kind in [&["--multigraph"][..], &["--multigraph", "--undirected"]] {
@@ -281,13 +281,13 @@ fn parallel_edges_have_numbers() {
         let changed = "true\n#1 weight 5, day 2001-01-01\n#";
         assert!(edge().starts_with(changed) && edge().ends_with(" weight 9, no properties\n"), "{}", edge());
         let lines = scene.anden(&["diff", "db", "1", "2"]).succeeded().stdout;
-        // Of an undirected edge, the end that sorts first comes first.
+        // An undirected edge begins with the end that sorts first.
         let ends = if kind.len() == 1 { "SEA JFK" } else { "JFK SEA" };
         for (sign, rest) in [("=", "#1 5"), ("p", "#1 delay null"), ("-", "#2 2422")] {
             let line = format!("{sign} {ends} {rest}");
             assert!(lines.lines().any(|other| other == line), "{line} in {lines}");
         }
-        // The way back is applied by number, and the edge that it adds gets a new one.
+        // The reverse difference is applied by number, and the edge that it adds gets a new one.
         let back = scene.anden(&["diff", "db", "2", "1"]).succeeded().stdout;
         scene.write("back.txt", &back);
         scene.anden(&["apply", "db", "back.txt", "--quiet"]).succeeded();

@@ -1,6 +1,6 @@
-//! A graph in the form of LDBC Graphalytics, with its outputs worked out by hand.
+//! A graph in the form of LDBC Graphalytics, with outputs computed by hand.
 //!
-//! Directed, seven vertices, one of them (90) without edges; the keys are far apart on purpose.
+//! It is directed and has seven vertices, one of them (90) without edges. The keys are far apart on purpose.
 
 use crate::scene::Scene;
 
@@ -47,7 +47,7 @@ fn directed() {
     );
     assert_eq!(output(&scene, &["wcc"]), "10 10\n20 10\n30 10\n40 10\n50 50\n60 50\n90 90\n");
     let ranks = output(&scene, &["pagerank", "--iterations", "1"]);
-    // 50 and 90 have no out-edges: 2/7 is spread over all seven; 60 gives 1/7 to 50.
+    // 50 and 90 have no out-edges, so 2/7 is spread over all seven vertices. 60 gives 1/7 to 50.
     let lowest = (0.15 + 0.85 * 2.0 / 7.0) / 7.0;
     let expected = [
         ("10", lowest + 0.85 / 7.0),
@@ -94,7 +94,7 @@ fn counts_that_are_not_those_of_the_files() {
 }
 
 #[test]
-fn an_edge_to_a_vertex_that_is_not_listed_is_refused() {
+fn edge_to_unlisted_vertex_is_refused() {
     let scene = Scene::new();
     scene.write("x.v", "1\n2\n3\n");
     scene.write("x.e", "1 2\n\n2 3\n");

@@ -1,4 +1,4 @@
-//! `anden apply` from an input that stalls: what was read is committed and answered after `--flush`.
+//! `anden apply` from an input that stalls: updates already read are committed and answered after `--flush`.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
@@ -12,10 +12,10 @@ use serde_json::json;
 
 use crate::scene::Scene;
 
-/// An answer takes a fraction of a second; a busy machine gets a minute.
+/// The time limit for an answer. It takes a fraction of a second, but a busy machine gets a minute.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// An `apply` that is being fed.
+/// A running `apply` with an open input.
 struct Apply {
     child: Child,
     input: Box<dyn Write>,
@@ -60,13 +60,13 @@ impl Apply {
         assert_eq!(self.acks.recv_timeout(DEADLINE).as_deref(), Ok(line));
     }
 
-    /// Ends the process at once, while its input is open.
+    /// Kills the process while its input is open.
     fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Ends the input; gives the answers that are left.
+    /// Ends the input. Returns the output and the remaining answers.
     fn finish(self) -> (Output, Vec<String>) {
         drop(self.input);
         (self.child.wait_with_output().unwrap(), self.acks.iter().collect())
@@ -94,7 +94,7 @@ fn idle_updates_are_answered_and_survive_a_kill() {
         for options in options {
             let scene = Scene::with_small(&[]);
             let mut apply = start(&scene, options);
-            // A line that is not whole holds nothing up.
+            // An incomplete line delays no other.
             apply.feed("v+ 77\n+ 1 77\n+ 1 ");
             apply.answers("2");
             assert!(has_edge(&scene, "77"), "{kind} {options:?}: visible to others while the input is open");
@@ -125,7 +125,7 @@ fn idle_compressed_updates_are_answered() {
     assert!(has_edge(&scene, "77") && has_edge(&scene, "78"));
 }
 
-/// The time counts from the first update that waits, and not from the last line.
+/// The time counts from the first waiting update, not from the last line.
 #[test]
 fn trickling_input_does_not_put_commits_off() {
     let scene = Scene::with_small(&[]);
@@ -146,7 +146,7 @@ fn trickling_input_does_not_put_commits_off() {
 fn batch_is_not_split_before_the_flush_time() {
     let scene = Scene::with_small(&[]);
     let mut apply = Apply::from_pipe(&scene, &["--flush", "3600s"]);
-    // More comments than a pipe holds, so the first update was read long before the last is written.
+    // More comments than a pipe holds, so that the first update is read long before the last is written.
     let comments = "# nothing\n".repeat(50_000);
     for part in ["+ 1 77\n", &comments, "+ 1 78\n"] {
         apply.feed(part);
@@ -190,7 +190,7 @@ fn snapshots_are_made_of_flushed_batches() {
     let mut apply = Apply::from_pipe(&scene, &["--checkpoint-every", "2"]);
     for line in 1..=3 {
         apply.feed(&format!("+ 1 {}\n", 70 + line));
-        // The answer to the third comes after the snapshot of the first two.
+        // The answer to the third comes after the checkpoint of the first two.
         apply.answers(&line.to_string());
     }
     assert_eq!(scene.json(&["info", "db"])["snapshots"].as_array().unwrap().len(), 2);

@@ -1,10 +1,10 @@
-//! Inputs of columns: which columns are taken, and what the reports tell of the rest.
+//! Inputs with columns: the columns that are read, and the reports about the rest.
 
 use serde_json::{Value, json};
 
 use crate::scene::{Ran, Scene};
 
-/// Loads a file anew, with notes allowed; gives the report.
+/// Loads a file and allows notes. Returns the report.
 fn load(scene: &Scene, file: &str, options: &[&str]) -> Value {
     let ran = scene.anden(&[&["load", "db", file, "--json"], options].concat());
     assert_eq!(ran.status, 0, "{file} {options:?}: {ran:?}");
@@ -14,14 +14,14 @@ fn load(scene: &Scene, file: &str, options: &[&str]) -> Value {
     report
 }
 
-/// The edges of the database, which is removed.
+/// The edges of the database. Removes the database.
 fn edges(scene: &Scene) -> Vec<String> {
     let ran = scene.anden(&["export", "db", "-", "--format", "csv"]).succeeded();
     std::fs::remove_dir_all(scene.path("db")).unwrap();
     ran.lines()[1..].iter().map(|line| line.split(',').take(2).collect::<Vec<_>>().join(",")).collect()
 }
 
-/// Columns that are known by name, in the wrong places; `edge_id` was a source once.
+/// Columns that are known by name, in unusual places. Regression: `edge_id` counted as a source.
 #[test]
 fn columns_are_known_by_name() {
     let scene = Scene::new();
@@ -107,7 +107,7 @@ fn unnamed_columns_are_never_keys() {
     }
 }
 
-/// Without a header, columns 1 and 2 are the ends, and nothing else is lost without a word.
+/// Without a header, columns 1 and 2 are the ends, and each lost column has a note.
 #[test]
 fn columns_without_names_count_from_one() {
     let scene = Scene::new();
@@ -144,7 +144,7 @@ fn columns_without_names_count_from_one() {
     }
 }
 
-/// Only the beginning of a file was looked at, and files of removals not at all.
+/// Regression: only the beginning of a file was checked, and files of removals not at all.
 #[test]
 fn late_columns_have_a_note() {
     let scene = Scene::new();
@@ -170,7 +170,7 @@ fn late_columns_have_a_note() {
     assert_eq!(ran.stderr.lines().count(), 3, "{ran:?}");
 }
 
-/// Weights that are not asked for are left out with a note, whatever the format; asked for, they are there.
+/// Weights that are not requested are left out with a note in every format. Requested weights are read.
 #[test]
 fn lost_weights_have_a_note_in_every_format() {
     let scene = Scene::new();
@@ -186,7 +186,7 @@ fn lost_weights_have_a_note_in_every_format() {
     scene.write("a.properties", properties);
     scene.write("a.csv", "source,target,weight\n1,2,7\n");
     for file in ["a.wel", "a.gr", "a.mtx", "a.graph", "a.txt", "a.properties", "a.csv"] {
-        // Under a header, a weight is a property unless properties are not wanted.
+        // With a header, a weight column is a property unless properties are off.
         let options: &[&str] = if file == "a.csv" { &["--properties", "none"] } else { &[] };
         let report = load(&scene, file, options);
         let notes = report["notes"].as_array().unwrap();
@@ -215,7 +215,7 @@ fn lost_weights_have_a_note_in_every_format() {
     std::fs::remove_dir_all(scene.path("db")).unwrap();
     assert_eq!(load(&scene, "a.graphml", &["--properties", "none"])["left_out"], json!(["weight"]));
     std::fs::remove_dir_all(scene.path("db")).unwrap();
-    // The column of the weights is no property.
+    // The weight column is no property.
     let report = load(&scene, "a.csv", &["--weight-column", "weight"]);
     assert_eq!((&report["weight_column"], &report["left_out"]), (&json!("weight"), &json!([])));
     std::fs::remove_dir_all(scene.path("db")).unwrap();
@@ -260,7 +260,7 @@ fn parallel_edges_and_loops_count_once() {
         assert_eq!(found, json!([merged, 3, loops]), "{kind}");
         std::fs::remove_dir_all(scene.path("db")).unwrap();
     }
-    // Symmetric entries lead both ways in a directed graph.
+    // Symmetric entries give edges in both directions of a directed graph.
     scene.write("c.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 3\n1 1\n2 1\n2 1\n");
     let report = load(&scene, "c.mtx", &["--directed"]);
     assert_eq!(json!([report["merged"], report["edges"], report["loops"]]), json!([2, 3, 1]));
@@ -296,7 +296,7 @@ fn append_tells_what_became_of_its_inputs() {
     assert_eq!(scene.json(&["append", "props", "--remove", "gone.csv", "--quiet"])["removed"], 1);
 }
 
-/// A file of another format loaded as nothing, with exit status 0.
+/// Regression: a file of another format loaded as an empty graph, with exit status 0.
 #[test]
 fn inputs_without_one_good_line_fail() {
     let scene = Scene::new();
@@ -365,7 +365,7 @@ fn parts_without_a_header_are_refused_or_follow() {
     }
 }
 
-/// Keys with `#` in CSV were taken as comments: the load was empty.
+/// Regression: keys with `#` in CSV counted as comments, and the load was empty.
 #[test]
 fn marks_in_csv_are_data() {
     let scene = Scene::new();
@@ -419,7 +419,7 @@ fn blanks_are_part_of_a_field() {
         load(&scene, "b.csv", &[&strings[..], &["--trim"]].concat());
         assert_eq!(edges(&scene), ["a,b"]);
     }
-    // No number has a meaning with a blank that it lacks without.
+    // Blanks around numbers have no meaning.
     scene.write("c.csv", " source , target , n \n 1 , 2 , 7 \n");
     let report = load(&scene, "c.csv", &[]);
     assert_eq!(json!([report["source_column"], report["properties"]]), json!(["source", ["n"]]));
@@ -471,7 +471,7 @@ fn exported_keys_are_read_back_exactly() {
     }
 }
 
-/// A header of blank-separated text became an edge, without the note that CSV has.
+/// Regression: a header of blank-separated text became an edge, without the note that CSV gives.
 #[test]
 fn first_lines_of_text_are_told_as_in_csv() {
     let scene = Scene::new();
@@ -530,7 +530,7 @@ fn lists_of_vertices_may_have_a_header() {
     assert_eq!(json!([report["left_out"], report["notes"]]), json!([[], ["v.txt: column 2 is left out"]]));
 }
 
-/// A delimiter in a value moved all values behind it, and the last was lost.
+/// Regression: a delimiter in a value moved all later values, and the last one was lost.
 #[test]
 fn rows_with_further_columns_are_refused() {
     let scene = Scene::new();
@@ -539,7 +539,7 @@ fn rows_with_further_columns_are_refused() {
     scene.write("a.csv", "source,target,name\n1,2,Doe,,\n");
     let ran: Ran = scene.anden(&["load", "db", "a.csv"]);
     assert_eq!(ran.succeeded().status, 0, "delimiters at the end hold no value");
-    // Columns that are left out at the end count, too.
+    // Trailing columns that are not read count too.
     scene.write("b.csv", "name,source,target,x\nfoo,a,b,3\nNew York, NY,c,d,4\n");
     scene.write("b.txt", "source\ttarget\nNew York\tBoston\n");
     scene.write("c.txt", "source target name\n1 2 New York\n");
@@ -557,7 +557,7 @@ fn rows_with_further_columns_are_refused() {
     }
 }
 
-/// Quotes are no syntax in a list of edges, wherever they stand.
+/// Quotes have no meaning in an edge list, wherever they stand.
 #[test]
 fn keys_of_lists_may_begin_with_a_quote() {
     let scene = Scene::new();
@@ -571,7 +571,7 @@ fn keys_of_lists_may_begin_with_a_quote() {
     assert_eq!(edges("db2"), edges("db"));
 }
 
-/// The last row counted, without a word.
+/// Regression: the last row counted, without a note.
 #[test]
 fn vertices_that_are_named_again_have_a_note() {
     let scene = Scene::new();
@@ -588,12 +588,12 @@ fn vertices_that_are_named_again_have_a_note() {
     assert_eq!(report["notes"], json!(["w.csv: 1 row names a vertex again: the values of the last row count"]));
     assert_eq!((size("1"), size("2")), (json!(13), json!(22)));
     std::fs::remove_dir_all(scene.path("db")).unwrap();
-    // Without values, rows that are equal lose nothing.
+    // Without values, equal rows lose nothing.
     scene.write("v.csv", "id\n1\n1\n");
     assert_eq!(load(&scene, "a.txt", &["--vertices", "v.csv"])["notes"], json!([]));
 }
 
-/// The message named a header, which a file need not have, and not the option.
+/// Regression: the message named a header, which a file need not have, and not the option.
 #[test]
 fn late_values_of_other_types_name_the_option() {
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! Several files in one load: labels, types and key spaces, and questions about some of them.
+//! Several files in one load: labels, types and key spaces, and queries about parts.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ const LOAD: [&str; 10] = [
     "LIKES:person:post=likes.csv",
 ];
 
-/// Two people and two posts with the same keys.
+/// Two people and two posts with equal keys.
 fn blog() -> Scene {
     let scene = Scene::new();
     scene.write("people.csv", "id,name\n1,Ann\n2,Bob\n");
@@ -46,11 +46,11 @@ fn several_files_become_one_graph() {
     assert_eq!((&run["vertices"], &run["result"]["components"]), (&json!(2), &json!(1)));
     let shown = scene.json(&["query", "db", "vertex", "post:1"]);
     assert_eq!(shown["result"]["properties"], json!({ "labels": "Post", "text": "hello" }));
-    // What is exported is the same graph again, without spaces.
+    // The exported graph loads as an equal graph without key spaces.
     scene.anden(&["export", "db", "edges.csv", "--vertices", "vertices.csv"]).succeeded();
     scene.anden(&["load", "again", "edges.csv", "--vertices", "vertices.csv", "--ids", "string"]).succeeded();
     assert_eq!(scene.anden(&["diff", "db", "1", "1", "--with", "again"]).succeeded().stdout, "");
-    // Updates and appends go on with types.
+    // Updates and appends accept types.
     scene.write(
         "updates.txt",
         "+ person:1 post:2 type=LIKES\n+ person:3 person:1 type=KNOWS\np person:3 labels Person\n",

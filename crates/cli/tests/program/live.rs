@@ -54,7 +54,7 @@ fn a_difference_leads_from_one_snapshot_to_the_other() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn bad_update_is_refused_with_its_line() {
     let scene = Scene::with_small(&[]);
     let edges = || scene.json(&["info", "db"])["edges"].as_u64().unwrap();
     let before = edges();
@@ -73,7 +73,7 @@ fn what_is_wrong_is_told_with_its_line() {
             "p 1 size x",
             ["updates.txt:2", "vertex 1: property \"size\": expected a whole number of type i64, found 'x'"],
         ),
-        ("p 1 other null", ["updates.txt:2", "there is no property \"other\" whose value could go"]),
+        ("p 1 other null", ["updates.txt:2", "there is no property \"other\" of vertices"]),
         ("p 1 size", ["updates.txt:2", "expected `p VERTEX NAME VALUE` or"]),
         ("p x size 3", ["updates.txt:2", "integer ids"]),
         ("p 1 \"size 3", ["updates.txt:2", "expected a closing quote"]),
@@ -86,7 +86,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ("- 1 1", ["updates.txt:2", "no edge from 1 to 1"]),
         ("v- 80", ["updates.txt:2", "no vertex 80"]),
         ("p 80 size 3", ["updates.txt:2", "vertex 80 does not exist"]),
-        ("p 1 size null", ["updates.txt:2", "vertex 1 has no \"size\" to remove"]),
+        ("p 1 size null", ["updates.txt:2", "cannot remove \"size\" of vertex 1: there is no value"]),
     ] {
         scene.write("updates.txt", format!("p 2 size 1\n{line}\n"));
         scene.anden(&arguments(&["updates.txt", "--strict"])).failed(&parts);
@@ -102,19 +102,19 @@ fn what_is_wrong_is_told_with_its_line() {
     scene.anden(&arguments(&["updates.txt", "--batch", "0"])).refused(&["--batch"]);
 }
 
-/// All that a database shows: its edges with what they have, its vertices with what they have, and what is said of it.
+/// Everything that a database shows: its edges and vertices with their data, its `info`, and its snapshots.
 fn everything(scene: &Scene) -> [String; 4] {
     let [edges, vertices] = ["edges.csv", "vertices.csv"];
     scene.anden(&["export", "db", edges, "--format", "csv", "--vertices", vertices]).succeeded();
     let mut info = scene.json(&["info", "db"]);
-    // How long a view was open, and the digits of the process that held `LOCK`: nothing of the graph.
+    // The age of a view, and the digits of the process id in `LOCK`, do not belong to the graph.
     (info["views"], info["bytes"]) = (json!(null), json!(null));
     let snapshots = scene.anden(&["snapshots", "db"]).succeeded().stdout;
     [scene.read(edges), scene.read(vertices), info.to_string(), snapshots]
 }
 
-/// Applies batches that begin with what is right and would change everything, and then have one line that is not: on
-/// whatever line that is, nothing has happened.
+/// Applies batches of `right` lines that would change everything, with one `wrong` line at any place. Requires that
+/// nothing changes.
 fn check_refused(scene: &Scene, right: &[&str], wrong: &[(&str, &str)], options: &[&str]) {
     let before = everything(scene);
     for (number, (line, message)) in wrong.iter().enumerate() {
@@ -126,7 +126,7 @@ fn check_refused(scene: &Scene, right: &[&str], wrong: &[(&str, &str)], options:
         scene.anden(&arguments(&[&["updates.txt"][..], options].concat())).failed(&[&named, message]);
         assert_eq!(everything(scene), before, "{line} on line {}", place + 3);
     }
-    // It is that line alone.
+    // The batch without the wrong line is applied.
     scene.write("updates.txt", right.join("\n"));
     scene.anden(&arguments(&[&["updates.txt"][..], options].concat())).succeeded();
     assert_ne!(everything(scene), before);
@@ -134,7 +134,7 @@ fn check_refused(scene: &Scene, right: &[&str], wrong: &[(&str, &str)], options:
 }
 
 #[test]
-fn a_batch_that_is_refused_has_not_happened_at_all() {
+fn refused_strict_batch_changes_nothing() {
     let wrong = [
         ("+ 1 80 3", "vertex 80 does not exist"),
         ("+ 80 1 3", "vertex 80 does not exist"),
@@ -143,7 +143,7 @@ fn a_batch_that_is_refused_has_not_happened_at_all() {
         ("- 80 1", "no edge from 80 to 1"),
         ("v- 80", "no vertex 80"),
         ("p 80 size 3", "vertex 80 does not exist"),
-        ("p 4 size null", "vertex 4 has no \"size\" to remove"),
+        ("p 4 size null", "cannot remove \"size\" of vertex 4: there is no value"),
         ("+ 1 2 x", "expected"),
         ("+ 1 2 3 4", "expected"),
         ("add 1 2", "one of + - ="),
@@ -157,9 +157,9 @@ fn a_batch_that_is_refused_has_not_happened_at_all() {
     }
 }
 
-/// Without `--strict` too, and where there are no weights.
+/// Also without `--strict`, and without weights.
 #[test]
-fn a_batch_with_a_line_that_is_none_has_not_happened_at_all() {
+fn bad_line_refuses_the_whole_lenient_batch() {
     let scene = Scene::with_small(&[]);
     scene.anden_with_input(&arguments(&["-"]), b"p 2 size 1\n").succeeded();
     let right = ["+ 1 90", "- 1 3", "v- 6", "v- 777", "p 2 size 4"];
@@ -176,9 +176,9 @@ fn a_batch_with_a_line_that_is_none_has_not_happened_at_all() {
     check_refused(&scene, &right, &wrong, &[]);
 }
 
-/// Batches of these graphs become levels.
+/// Multigraphs, and graphs with a rule for duplicates.
 #[test]
-fn a_batch_of_a_multigraph_that_is_refused_has_not_happened_at_all() {
+fn refused_multigraph_batch_changes_nothing() {
     for kind in [&["--multigraph"][..], &["--duplicates", "last"], &["--multigraph", "--undirected"]] {
         let scene = Scene::new();
         scene.write("flights.csv", FLIGHTS);
@@ -199,7 +199,7 @@ fn a_batch_of_a_multigraph_that_is_refused_has_not_happened_at_all() {
     }
 }
 
-/// As a load does, with the sign of a zero.
+/// Updates read weights as a load does, with the sign of zero.
 #[test]
 fn weights_are_read_as_the_graph_has_them() {
     let scene = Scene::new();
@@ -224,9 +224,9 @@ fn weights_are_read_as_the_graph_has_them() {
     }
 }
 
-/// Two options that name one file, under whatever names.
+/// Two options name one file, perhaps by different names.
 #[test]
-fn what_is_read_is_not_written_to() {
+fn one_file_for_two_options_is_refused() {
     let scene = Scene::with_small(&[]);
     scene.write("updates.txt", "+ 1 77\n");
     std::os::unix::fs::symlink("updates.txt", scene.path("other.txt")).unwrap();
@@ -252,7 +252,7 @@ fn updates_are_as_durable_as_asked_for() {
         scene.anden(&arguments).succeeded();
     }
     scene.write("updates.txt", "+ 1 200\n- 1 200\n+ 1 200\n");
-    // Small transactions of a file are synced together; with a budget, one by one.
+    // Small transactions of a file are synced together; with a memory budget, one by one.
     let whole: &[&str] = &[];
     for (durability, memory, num_groups, num_syncs) in
         [("sync", whole, 1, 1), ("sync", &["--memory", "1G"], 3, 3), ("none", whole, 1, 0)]
@@ -361,11 +361,14 @@ fn properties_of_edges_are_updated() {
         assert_eq!(scene.anden(&["diff", "db", "4", "2", "--with", "copy"]).succeeded().stdout, "", "{kind:?}\n{diff}");
         for (line, parts) in [
             ("p SEA JFK delay x", ["updates.txt:2", "the edge from SEA to JFK: property \"delay\": expected a number"]),
-            ("p SEA JFK speed null", ["updates.txt:2", "there is no property \"speed\" whose value could go"]),
+            ("p SEA JFK speed null", ["updates.txt:2", "there is no property \"speed\" of edges"]),
             ("= SEA JFK 3", ["updates.txt:2", "the graph has no weights"]),
             ("p SEA NYC delay 3", ["updates.txt:2", "vertex NYC does not exist"]),
             ("p JFK LAX delay 3", ["updates.txt:2", "there is no edge from JFK to LAX"]),
-            ("p SEA LAX delay null", ["updates.txt:2", "there is no \"delay\" of an edge from SEA to LAX to remove"]),
+            (
+                "p SEA LAX delay null",
+                ["updates.txt:2", "cannot remove \"delay\" of the edge from SEA to LAX: there is no value"],
+            ),
         ] {
             scene.write("updates.txt", format!("p SEA size 4\n{line}\n"));
             scene.anden(&arguments(&["updates.txt", "--strict"])).failed(&parts);

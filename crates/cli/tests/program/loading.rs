@@ -68,14 +68,14 @@ fn repeated_edges_follow_the_rule() {
 }
 
 #[test]
-fn directions() {
+fn graph_kinds() {
     let scene = Scene::new();
     scene.write("edges.txt", "2 1\n1 2\n2 3\n3 3\n");
     let neighbors =
         |database: &str, key: &str| scene.json(&["query", database, "neighbors", key])["result"].to_string();
     assert_eq!(scene.json(&["load", "directed", "edges.txt", "--directed"])["edges"], 4);
     assert_eq!(scene.json(&["load", "undirected", "edges.txt", "--undirected"])["edges"], 3);
-    // Ordered: tail < head, which leaves no place for a loop.
+    // In an ordered graph, the source is smaller than the target, so it has no loops.
     assert_eq!(scene.json(&["load", "ordered", "edges.txt", "--ordered", "--quiet"])["edges"], 2);
     assert_eq!((neighbors("directed", "3"), neighbors("undirected", "3")), ("[3]".into(), "[2,3]".into()));
     assert_eq!(scene.json(&["info", "undirected"])["directed"], false);
@@ -86,7 +86,7 @@ fn directions() {
     }
 }
 
-/// Inputs that state a direction decide, whether they are files or pipes, unless options do.
+/// A direction that an input states counts, for files and pipes, unless options override it.
 #[test]
 fn directions_that_inputs_state() {
     let scene = Scene::new();
@@ -103,7 +103,7 @@ fn directions_that_inputs_state() {
     scene.anden(&["load", "mixed", "path.graph", "more.txt"]).succeeded();
     assert_eq!((shape("file"), shape("pipe")), ((false, 2), (false, 2)));
     assert_eq!((shape("both"), shape("mixed")), ((true, 4), (false, 3)));
-    // Whether the edges of the second lead both ways, nobody knows.
+    // The direction of the edges in the second file is unknown.
     let parts = ["more.txt", "expected a graph that is undirected", "append"];
     scene.anden(&["load", "no", "path.graph", "more.txt", "--directed"]).failed(&parts);
     scene.anden(&["append", "both", "more.txt", "path.graph"]).failed(&parts);
@@ -123,9 +123,9 @@ fn dense_ids_are_keys() {
     scene.anden(&["query", "db", "vertex", "4"]).failed(&["4", "does not exist"]);
 }
 
-/// Formats that count vertices from 1 once left an id 0 that was nobody's.
+/// Regression: formats that count vertices from 1 left an unused id 0.
 #[test]
-fn dense_ids_count_from_0_where_a_format_counts_from_1() {
+fn one_based_formats_get_zero_based_ids() {
     let scene = Scene::new();
     scene.write("a.mtx", "%%MatrixMarket matrix coordinate pattern general\n4 4 2\n1 4\n 4  3 \n");
     scene.write("b.graph", "4 2\n4\n\n4\n1 3\n");
@@ -137,7 +137,7 @@ fn dense_ids_count_from_0_where_a_format_counts_from_1() {
         assert_eq!(scene.json(&["query", db, "edge", "0", "3"])["result"], true, "{file}");
         assert_eq!(scene.json(&["query", db, "edge", "3", "2"])["result"], true, "{file}");
         scene.anden(&["query", db, "vertex", "4"]).failed(&["does not exist"]);
-        // Exported and loaded again it is the same, without a word about keys that were lost.
+        // The exported graph loads as an equal graph, without a note about lost keys.
         scene.anden(&["export", db, "again.mtx"]).succeeded();
         scene.anden(&["load", "again", "again.mtx", "--ids", "dense"]).succeeded();
         assert_eq!(scene.anden(&["diff", db, "1", "1", "--with", "again"]).succeeded().stdout, "", "{file}");
@@ -201,7 +201,7 @@ fn a_line_that_may_be_a_header_is_told() {
 }
 
 #[test]
-fn what_is_exported_loads_again() {
+fn exported_graph_loads_again() {
     let scene = Scene::with_small(&["--weights"]);
     let expected = scene.json(&["run", "db", "sssp", "--source", "1"])["result"].clone();
     for (file, options) in [
@@ -226,7 +226,7 @@ fn what_is_exported_loads_again() {
 }
 
 #[test]
-fn generated_graphs_are_the_same_at_any_number_of_threads() {
+fn generated_graphs_do_not_depend_on_threads() {
     let scene = Scene::new();
     let kinds = [
         &["rmat", "--scale", "10", "--degree", "4"][..],
@@ -296,7 +296,7 @@ fn every_format_of_export_is_one_of_load() {
     assert!(piped.succeeded().stdout.contains("4"));
 }
 
-/// The lengths of all files of a database, as `du --apparent-size` counts them without the directory.
+/// The total length of a database's files, as `du --apparent-size` counts without the directory.
 fn bytes_on_disk(scene: &Scene, database: &str) -> u64 {
     let lengths = files_below(&scene.path(database)).into_iter().map(|file| file.metadata().unwrap().len());
     lengths.sum()
@@ -326,7 +326,7 @@ fn info_counts_the_bytes_of_all_files() {
     count("db", "a file of the user");
 }
 
-/// The log of a writer that is killed has room for more, which counts.
+/// The WAL of a killed writer has reserved space, which counts.
 #[test]
 fn info_counts_the_log_with_its_room() {
     let scene = Scene::with_small(&[]);

@@ -1,4 +1,4 @@
-//! The program as users meet it: real processes, real files, exit statuses and bytes on both streams.
+//! The program as users run it: real processes, real files, exit statuses, and bytes on both streams.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! A database that is moved, replaced or unlocked while the program writes to it, and files of it that are no files.
+//! A database that is moved, replaced or unlocked while the program writes to it, and special files in place of its
+//! files.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Lines, Read, Write};
@@ -28,7 +29,7 @@ impl Writer {
         Self { process, input, answers, num_sent: 0, num_answered: 0 }
     }
 
-    /// Sends two lines, the second of which may wait for a third, and waits for the answer to the first.
+    /// Sends two lines and waits for the answer to the first. The second may wait for a third.
     fn commit(&mut self) {
         for _ in 0..2 {
             self.send();
@@ -38,13 +39,13 @@ impl Writer {
         }
     }
 
-    /// Sends a line; the program may have ended.
+    /// Sends a line. The program may have ended.
     fn send(&mut self) {
         self.num_sent += 1;
         let _ = writeln!(self.input, "+ 1000 {}", 2000 + self.num_sent);
     }
 
-    /// Ends the input; gives the status, how many lines were answered, and what was said on standard error.
+    /// Ends the input. Returns the status, the number of answered lines, and standard error.
     fn end(self) -> (i32, u64, String) {
         let Self { mut process, input, answers, num_answered, .. } = self;
         drop(input);
@@ -55,7 +56,7 @@ impl Writer {
     }
 }
 
-/// Databases `live`, which a process writes, and `other`.
+/// The databases `live`, which a process writes, and `other`.
 fn beside_a_writer() -> (Scene, Writer) {
     let scene = Scene::new();
     scene.write("edges.txt", "1 2\n2 3\n");
@@ -78,7 +79,7 @@ fn num_edges(scene: &Scene, database: &str) -> u64 {
 }
 
 #[test]
-fn a_database_in_the_place_of_another_is_not_written() {
+fn directory_that_replaced_database_is_not_written() {
     let (scene, mut writer) = beside_a_writer();
     let other = contents(&scene, "other");
     std::fs::rename(scene.path("live"), scene.path("old")).unwrap();
@@ -88,13 +89,13 @@ fn a_database_in_the_place_of_another_is_not_written() {
     assert!(status == 1 && said.contains("cannot write: another directory took its place (live)"), "{status}: {said}");
     assert_eq!(contents(&scene, "live"), other);
     assert_eq!(num_edges(&scene, "live"), 1);
-    // Where the directory is now, every commit that was answered is there.
+    // The moved directory has every answered commit.
     assert!(num_answered >= 3, "{num_answered}");
     assert!(num_edges(&scene, "old") >= 2 + num_answered);
 }
 
 #[test]
-fn the_removal_of_the_lock_file_lets_no_second_writer_in() {
+fn removed_lock_file_admits_no_second_writer() {
     let (scene, mut writer) = beside_a_writer();
     std::fs::remove_file(scene.path("live/LOCK")).unwrap();
     scene.write("more.txt", "+ 1 9\n");
@@ -131,7 +132,7 @@ fn a_renamed_database_keeps_its_writer() {
     assert_eq!(num_edges(&scene, "moved"), 6);
 }
 
-/// Runs the program, which must end soon.
+/// Runs the program and requires that it ends soon.
 fn run_in_time(scene: &Scene, arguments: &[&str]) -> (i32, String) {
     let mut process = scene.command(arguments).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let start = Instant::now();
@@ -155,7 +156,7 @@ fn special_files_are_refused_by_every_verb() {
     scene.write("more.txt", "+ 1 9\n");
     scene.write("outside", "not of the database");
     std::fs::rename(scene.path("live"), scene.path("template")).unwrap();
-    for name in ["wal-000001", "MANIFEST", "LOG", "LOCK", "run-000001-out-table"] {
+    for name in ["wal-000001", "MANIFEST", "LOG", "LOCK", "base-000001-out-table"] {
         for kind in ["a FIFO", "a symbolic link", "a symbolic link to zeros"] {
             let copied = Command::new("cp").args(["-r", "template", "live"]).current_dir(scene.path("")).status();
             assert!(copied.unwrap().success());

@@ -1,10 +1,10 @@
-//! Files that `export`, `run`, `generate` and `apply` write: by their endings, or not at all.
+//! Files that `export`, `run`, `generate` and `apply` write: in the format of their ending, or not at all.
 
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
 
-/// Every option that names a file to write, with endings that it writes and endings that it refuses.
+/// Every option for an output file, with endings that it accepts and endings that it refuses.
 const OPTIONS: [(&[&str], &[&str], &[&str]); 5] = [
     (&["export", "none"], &["csv", "graphml", "el", "wsg"], &["jsonl", "tsv", "gr", "metis", "v"]),
     (&["export", "none", "edges", "--vertices"], &["csv", "parquet", "v"], &["graphml", "mtx", "sg", "jsonl", "e"]),
@@ -31,7 +31,7 @@ fn foreign_endings_are_refused_before_any_work() {
             let name = format!("out.{ending}");
             let last = format!("'.{}' is the ending of", ending.rsplit('.').next().unwrap().to_lowercase());
             let ran = scene.anden(&[option, &[&name]].concat());
-            // The database is not there, which nothing has noticed.
+            // The ending is refused before the missing database is noticed.
             ran.refused(&["cannot write ", &last, &format!("which is not written ({name}); use .txt")]);
             assert_eq!(scene.names(), [""; 0], "{name}");
         }
@@ -59,11 +59,11 @@ fn refusals_list_the_endings_that_are_written() {
     };
     refused(
         &["export", "db", "k.gexf"],
-        "cannot write edges: '.gexf' is the ending of a GEXF file, which is not written (k.gexf); use .txt, .csv, \
-         .parquet, .graphml, .mtx, .el, .wel, .sg, .wsg or .e, or choose one with --format",
+        "cannot write edges: '.gexf' is the ending of a GEXF file, which is not written (k.gexf); use .txt, .el, .wel, \
+         .e, .csv, .mtx, .parquet, .graphml, .sg or .wsg, or choose one with --format",
     );
     refused(&["run", "db", "wcc", "--output", "r.npy"], "use .txt, .csv, .parquet, .jsonl or .ndjson");
-    refused(&["export", "db", "a", "--vertices", "v.xlsx"], "use .txt, .csv, .parquet or .v");
+    refused(&["export", "db", "a", "--vertices", "v.xlsx"], "use .txt, .v, .csv or .parquet");
     refused(&["generate", "rmat", "--scale", "4", "-o", "x.mtx"], "use .txt, .el, .wel, .sg or .wsg");
 }
 
@@ -86,7 +86,7 @@ fn unknown_endings_stay_text() {
     }
 }
 
-/// The kernels, and what the value of a vertex is called.
+/// The kernels, and the name of a vertex's value.
 const KERNELS: [(&[&str], &str); 11] = [
     (&["bfs", "--source", "1"], "distance"),
     (&["bfs", "--source", "1", "--parents"], "parent"),
@@ -101,7 +101,7 @@ const KERNELS: [(&[&str], &str); 11] = [
     (&["lcc"], "coefficient"),
 ];
 
-/// The keys and values of a text, with null in place of the marks of vertices without a value.
+/// The keys and values of a text. Marks of vertices without a value become null.
 fn rows(text: &str, is_string: bool) -> Vec<(Value, Value)> {
     let value = |text: &str| match text {
         "9223372036854775807" | "infinity" | "-1" => Value::Null,
@@ -149,7 +149,7 @@ fn values_are_tables_by_their_ending() {
     }
 }
 
-/// The rows of a table, by loading it as one of vertices.
+/// The rows of a table, read back by a load as vertices.
 fn read_back(scene: &Scene, file: &str, name: &str, ids: &str, expected: &[(Value, Value)]) -> Vec<(Value, Value)> {
     let _ = std::fs::remove_dir_all(scene.path("back"));
     let load = ["load", "back", "small.txt", "--ids", ids, "--vertices", file, "--vertex-column", "key"];
@@ -161,7 +161,7 @@ fn read_back(scene: &Scene, file: &str, name: &str, ids: &str, expected: &[(Valu
     expected.iter().map(|(key, _)| (key.clone(), value(key))).collect()
 }
 
-/// Whether rows have the same keys and values, numbers and texts of numbers by what they stand for.
+/// Whether rows have equal keys and values. Numbers and their texts are equal.
 fn same(found: &[(Value, Value)], expected: &[(Value, Value)]) -> bool {
     let number = |value: &Value| value.as_f64().or_else(|| value.as_str()?.parse().ok());
     let is_same = |a: &Value, b: &Value| a == b || number(a).is_some() && number(a) == number(b);

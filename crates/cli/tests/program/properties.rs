@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::scene::Scene;
 
-/// A database of three vertices with properties, whose second snapshot has other values.
+/// A database of three vertices with properties, and a second snapshot with other values.
 fn with_properties() -> Scene {
     let scene = Scene::new();
     scene.write("edges.csv", "source,target\nann,bob\nbob,cy\n");
@@ -97,7 +97,7 @@ fn changed_properties_are_part_of_a_diff() {
     assert_eq!(diff["changed_properties"], changed);
     let lines = scene.anden(&["diff", "db", "2", "1"]).succeeded().stdout;
     assert_eq!(lines, "p ann born 1980\np bob born null\np bob code null\n");
-    // Another database, whose vertices have other ids.
+    // Another database, with other vertex ids.
     scene.write("others.csv", "name,tall,born\nzoe,true,1\nbob,false,1990\nann,true,1980\n");
     let load = ["load", "other", "edges.csv", "--ids", "string", "--vertices", "others.csv"];
     scene.anden(&[&load[..], &["--vertex-properties", "born", "--io-order"]].concat()).succeeded();

@@ -1,4 +1,4 @@
-//! What is refused before it begins, and what is said of it.
+//! Commands that are refused before they begin, and their messages.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ fn with_full_output(scene: &Scene, arguments: &[&str]) -> (Option<i32>, String) 
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
-/// What a message says that it needs.
+/// The memory that a message names.
 fn needed(ran: &Ran) -> String {
     let rest = ran.stderr.split("needs at least ").nth(1).unwrap_or_else(|| panic!("{ran:?}"));
     rest.split(';').next().unwrap().to_owned()
@@ -25,7 +25,7 @@ fn generating_keeps_to_its_memory() {
     let scene = Scene::new();
     let too_large = ["generate", "grid", "--width", "65536", "--height", "65535", "-o", "big.sg"];
     scene.anden(&too_large).failed(&["4,294,901,760 vertices", "needs at least", "--memory"]);
-    // What is allowed and not to be had is an error all the same.
+    // A budget beyond the available memory is an error too.
     let generate = r#"ulimit -v 1500000; exec "$0" generate uniform --scale 28 -o big.sg --memory 900T --threads 1"#;
     let mut shell = Command::new("bash");
     let output =
@@ -107,7 +107,7 @@ fn weights_are_numbers_or_infinite_and_properties_anything() {
         scene.anden(&["append", name, "edges.txt"]).succeeded();
         scene.write("updates.txt", format!("+ 5 1 {word}\n"));
         scene.anden(&["apply", name, "updates.txt"]).succeeded();
-        // Shortest paths take it for no edge.
+        // Shortest paths treat an infinite weight as no edge.
         assert_eq!(scene.json(&["run", name, "sssp", "--source", "1", "--check"])["result"]["reached"], 2);
         assert_eq!(scene.json(&["run", name, "sssp", "--source", "5", "--check"])["result"]["reached"], 1);
     }
@@ -127,7 +127,7 @@ fn weights_are_numbers_or_infinite_and_properties_anything() {
 }
 
 #[test]
-fn work_that_was_done_is_told_where_its_report_cannot_be() {
+fn completed_work_is_reported_when_output_fails() {
     let scene = Scene::with_small(&[]);
     scene.write("more.txt", "1 6\n");
     scene.write("updates.txt", "+ 1 7\n");
@@ -221,7 +221,7 @@ fn keys_are_one_column_and_no_marker() {
 }
 
 #[test]
-fn a_budget_below_the_program_is_refused_where_nothing_is_to_be_done() {
+fn memory_budget_below_program_size_is_refused() {
     let scene = Scene::with_small(&[]);
     scene.write("updates.txt", "+ 1 7\n");
     for arguments in [&["checkpoint", "db"][..], &["merge", "db"], &["apply", "db", "updates.txt"]] {
@@ -236,7 +236,7 @@ fn a_budget_below_the_program_is_refused_where_nothing_is_to_be_done() {
 }
 
 #[test]
-fn what_an_algorithm_ignores_is_refused() {
+fn ignored_algorithm_option_is_refused() {
     let scene = Scene::with_small(&["--weights"]);
     let sssp = ["run", "db", "sssp", "--source", "1", "--delta", "3", "--algorithm"];
     scene.anden(&[&sssp[..], &["bellman-ford"]].concat()).refused(&["does not take delta", "bellman-ford"]);

@@ -1,4 +1,4 @@
-//! A folder of its own for each test, and the program run inside it.
+//! A folder for each test, and the program run inside it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,12 +16,12 @@ pub const SMALL: &str = "\
 5 6 1
 ";
 
-/// A temporary folder, gone with the test.
+/// A temporary folder, removed on drop.
 pub struct Scene {
     folder: tempfile::TempDir,
 }
 
-/// What a run of the program left behind.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub struct Ran {
     pub status: i32,
@@ -60,7 +60,7 @@ impl Scene {
         self.names_in("")
     }
 
-    /// What is in a folder of it.
+    /// The names in a subfolder, sorted.
     pub fn names_in(&self, folder: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path().join(folder)).unwrap();
         let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -80,7 +80,7 @@ impl Scene {
         self.anden_with_input(arguments, b"")
     }
 
-    /// Runs the program with something to read on standard input.
+    /// Runs the program with `input` on standard input.
     pub fn anden_with_input(&self, arguments: &[&str], input: &[u8]) -> Ran {
         let input_file = self.folder.path().join(".stdin");
         std::fs::write(&input_file, input).unwrap();
@@ -94,7 +94,7 @@ impl Scene {
         }
     }
 
-    /// Runs the program with `--json` and gives its object.
+    /// Runs the program with `--json`. Returns its object.
     pub fn json(&self, arguments: &[&str]) -> Value {
         let ran = self.anden(&[arguments, &["--json"]].concat()).succeeded();
         let lines = ran.stdout.lines().count();
@@ -104,15 +104,15 @@ impl Scene {
 }
 
 impl Ran {
-    /// Status 0 and a silent standard error.
+    /// Requires status 0 and an empty standard error.
     #[track_caller]
     pub fn succeeded(self) -> Self {
         assert_eq!((self.status, self.stderr.as_str()), (0, ""), "anden {}", self.command);
         self
     }
 
-    /// Status 1 and one line on standard error that begins with `anden: ` and contains all `parts`;
-    /// nothing on standard output.
+    /// Requires status 1, an empty standard output, and one line on standard error that begins with `anden: ` and
+    /// contains all `parts`.
     #[track_caller]
     pub fn failed(self, parts: &[&str]) -> Self {
         assert_eq!((self.status, self.stdout.as_str()), (1, ""), "{self:?}");
@@ -120,7 +120,7 @@ impl Ran {
         self.complains(parts)
     }
 
-    /// Status 2 and all `parts` on standard error.
+    /// Requires status 2 and all `parts` on standard error.
     #[track_caller]
     pub fn refused(self, parts: &[&str]) -> Self {
         assert_eq!((self.status, self.stdout.as_str()), (2, ""), "{self:?}");

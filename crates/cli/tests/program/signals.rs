@@ -1,16 +1,18 @@
-//! Signals: those that the parent process ignores stay ignored, the others end the program and leave nothing behind.
+//! Signals that the parent process ignores stay ignored. Other signals end the program without remains.
 
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
+use anden_testkit::skipped;
+
 use crate::scene::Scene;
 
-/// More than a pipe holds: the program is reading, and listens to signals, once they are written.
+/// More lines than a pipe holds. Once they are written, the program is reading and handles signals.
 fn lines(first: u32) -> String {
     (first..first + 50_000).map(|i| format!("{i} {}\n", i + 1)).collect()
 }
 
-/// A load that waits for more on standard input, started by a shell that runs `before`.
+/// A load that waits on standard input, started by a shell that runs `before`.
 fn load(scene: &Scene, before: &str) -> Child {
     let script = format!(r#"{before} exec "$0" load db - --quiet"#);
     let mut shell = Command::new("sh");
@@ -25,11 +27,11 @@ fn kill(child: &Child, signal: &str) {
     assert!(killed.success());
 }
 
-/// The load goes on and takes what comes after the signal.
+/// Requires that the load continues and takes input after the signal.
 fn survives(scene: &Scene, mut child: Child, signal: &str) {
     kill(&child, signal);
     let mut input = child.stdin.take().unwrap();
-    // Before the change the program may have gone by now.
+    // Without the fix, the program may have ended by now.
     let _ = input.write_all(lines(50_000).as_bytes());
     drop(input);
     let output = child.wait_with_output().unwrap();
@@ -44,7 +46,7 @@ fn ignored_signals_stay_ignored() {
         let scene = Scene::new();
         let child = load(&scene, &format!("trap '' {signal};"));
         survives(&scene, child, signal);
-        // The others are not ignored because of it.
+        // The other signals are not ignored.
         let scene = Scene::new();
         let child = load(&scene, &format!("trap '' {signal};"));
         kill(&child, if signal == "TERM" { "INT" } else { "TERM" });
@@ -70,7 +72,7 @@ fn default_signals_end_a_load_cleanly() {
 #[test]
 fn nohup_load_survives_a_hangup() {
     if Command::new("nohup").arg("true").output().is_err() {
-        return println!("skipped: there is no nohup");
+        return skipped("there is no nohup");
     }
     let scene = Scene::new();
     let mut nohup = Command::new("nohup");

@@ -1,7 +1,10 @@
-//! Standard output and standard error: closed pipes, silence, files that appear whole.
+//! Standard output and standard error: closed pipes, silence, and atomic files.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anden_testkit::{num_unread, wait_until};
 
 use crate::bad_input::gzip;
 use crate::scene::Scene;
@@ -28,7 +31,7 @@ fn a_closed_pipe_is_no_error() {
     }
 }
 
-/// Who reads the numbers of answered lines may stop: the updates are what was asked for.
+/// The reader of the answers may stop. The updates still happen.
 #[test]
 fn acks_that_nobody_reads_stop_no_update() {
     let scene = Scene::with_small(&[]);
@@ -43,7 +46,7 @@ fn acks_that_nobody_reads_stop_no_update() {
     assert_eq!(scene.json(&["query", "db", "edge", "1", "3099"])["result"], true);
 }
 
-/// Ctrl-C ends who writes to a pipe as well, so the input may end in the middle of a line.
+/// Ctrl-C also ends the writer of a pipe, so the input may end within a line.
 #[test]
 fn an_interrupted_apply_takes_no_half_of_a_line() {
     let scene = Scene::with_small(&[]);
@@ -59,12 +62,13 @@ fn an_interrupted_apply_takes_no_half_of_a_line() {
         let half = format!("{}", 1_000 + round);
         input.write_all(format!("+ 1 {half}").as_bytes()).unwrap();
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-        std::thread::sleep(std::time::Duration::from_millis(3 + round));
+        // The subject: the input ends a moment after the signal, with the writer of the pipe.
+        std::thread::sleep(Duration::from_millis(3 + round));
         drop(input);
         let is_acknowledged = acks.map_while(Result::ok).any(|ack| ack == "3");
         let is_interrupted = child.wait().unwrap().code() == Some(130);
         let has_half = scene.anden(&["query", "db", "edge", "1", &half]).stdout == "true\n";
-        // A busy system may tell of the end of the input first: then it is one as any other.
+        // A busy system may deliver the end of the input first. Then the input is complete.
         assert_eq!(has_half, is_acknowledged, "round {round}");
         assert!(is_interrupted || has_half, "round {round}");
         num_interrupted += usize::from(is_interrupted && !has_half);
@@ -78,7 +82,7 @@ fn an_interrupted_apply_takes_no_half_of_a_line() {
 #[test]
 fn an_interrupted_export_ends() {
     let scene = Scene::new();
-    // More than a pipe holds in each format.
+    // More output than a pipe holds, in each format.
     let edge = |i: u64| format!("{i} {}\n", i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44);
     scene.write("edges.txt", (0..300_000).map(edge).collect::<String>());
     scene.anden(&["load", "db", "edges.txt"]).succeeded();
@@ -89,9 +93,9 @@ fn an_interrupted_export_ends() {
         let mut pipe = std::fs::File::open(scene.path(name)).unwrap();
         std::io::Read::read_exact(&mut pipe, &mut [0]).unwrap();
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-        // Slowly, so that it is told in time.
+        // The subject: a slow reader. The export may not write all of its output before it sees the signal.
         while std::io::Read::read(&mut pipe, &mut [0; 4096]).unwrap() > 0 {
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            std::thread::sleep(Duration::from_millis(1));
         }
         let status = child.wait().unwrap();
         let output = child.wait_with_output().unwrap();
@@ -134,7 +138,34 @@ fn quiet_means_no_report() {
     assert_eq!(scene.anden(&["query", "db", "edge", "1", "2", "--quiet"]).succeeded().stdout, "true\n");
 }
 
-/// What a shell's `<(…)` and named pipes are: files that can be read once.
+#[test]
+fn verbose_shows_events_on_standard_error() {
+    let scene = Scene::with_small(&[]);
+    let silent = scene.anden(&["checkpoint", "db", "--json"]).succeeded();
+    for (key, (verbose, has_details)) in (7..).zip([("-v", false), ("--verbose", false), ("-vv", true)]) {
+        scene.write("updates.txt", format!("+ 6 {key}\n"));
+        let applied = scene.anden(&["apply", "db", "updates.txt", verbose]);
+        assert_eq!((applied.status, applied.stderr.contains("DEBUG")), (0, has_details), "{applied:?}");
+        let ran = scene.anden(&["checkpoint", "db", "--json", verbose]);
+        assert_eq!(ran.status, 0, "{ran:?}");
+        let object: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert!(object["snapshot"].is_u64() && ran.lines().len() == silent.lines().len(), "{ran:?}");
+        let has = |parts: &[&str]| ran.stderr.lines().any(|line| parts.iter().all(|&part| line.contains(part)));
+        assert!(has(&["INFO", "opened the database", "epoch=", "records="]), "{ran:?}");
+        assert!(has(&["INFO", "checkpoint ended", "snapshot=", "bytes=", "seconds="]), "{ran:?}");
+    }
+}
+
+/// A reader of standard error that went away is no reason to stop.
+#[test]
+fn verbose_with_full_standard_error_still_works() {
+    let scene = Scene::with_small(&[]);
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = scene.command(&["-vv", "checkpoint", "db", "--json"]).stderr(full()).output().unwrap();
+    assert!(output.status.success() && output.stdout.starts_with(b"{"), "{output:?}");
+}
+
+/// A shell's `<(…)` and named pipes are files that can be read once.
 #[test]
 fn pipes_with_names_are_read_whole() {
     let scene = Scene::new();
@@ -153,7 +184,7 @@ fn pipes_with_names_are_read_whole() {
     }
 }
 
-/// A load that waits for its input is interrupted: it says so, and nothing is left behind.
+/// A load that is interrupted while it waits for input reports that and leaves no remains.
 #[test]
 fn an_interrupted_load_leaves_nothing_behind() {
     let scene = Scene::new();
@@ -161,10 +192,10 @@ fn an_interrupted_load_leaves_nothing_behind() {
     let mut input = child.stdin.take().unwrap();
     let lines: String = (0..100_000).map(|i| format!("{i} {}\n", i + 1)).collect();
     input.write_all(lines.as_bytes()).unwrap();
-    // The handler is there by now: the pipe holds less than was written, so the program reads.
+    // The handler is installed: the program reads, because the pipe holds less than was written.
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
-    // The program may stop reading at any moment from here on.
+    // The program may stop reading from here on.
     while input.write_all(lines.as_bytes()).is_ok() {}
     drop(input);
     let output = child.wait_with_output().unwrap();
@@ -174,18 +205,18 @@ fn an_interrupted_load_leaves_nothing_behind() {
     assert!(scene.names().is_empty(), "{:?}", scene.names());
 }
 
-/// A large graph that is generated is interrupted: long before it is whole, and nothing is left behind.
+/// Generating a large graph is interrupted long before its end, and leaves no remains.
 #[test]
 fn an_interrupt_ends_generating() {
     let scene = Scene::new();
     for file in ["large.sg", "large.txt"] {
         let arguments = ["generate", "rmat", "--scale", "25", "--degree", "16", "-o", file];
         let child = scene.command(&arguments).stderr(Stdio::piped()).spawn().unwrap();
-        // The file is there, under another name, once something would have to be cleaned up.
+        // A file under a temporary name shows that there are remains to remove.
         while scene.names().is_empty() {
             std::thread::yield_now();
         }
-        let start = std::time::Instant::now();
+        let start = Instant::now();
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
         let output = child.wait_with_output().unwrap();
         let (stderr, seconds) = (String::from_utf8(output.stderr).unwrap(), start.elapsed().as_secs());
@@ -195,7 +226,7 @@ fn an_interrupt_ends_generating() {
     }
 }
 
-/// Who waits for a pipe that says nothing more is interrupted all the same.
+/// A wait for a silent pipe can be interrupted.
 #[test]
 fn an_interrupt_ends_waiting_for_input() {
     for (verb, packed) in [("load", false), ("load", true), ("append", false), ("apply", false), ("apply", true)] {
@@ -209,9 +240,9 @@ fn an_interrupt_ends_waiting_for_input() {
         let lines: String =
             (0..50_000).map(|i| format!("{}{i} {}\n", if verb == "apply" { "+ " } else { "" }, i + 1)).collect();
         let bytes = if packed { gzip(&lines) } else { lines.into_bytes() };
-        // Without the end, so that more is waited for.
+        // Without the end, so that the program waits for more.
         input.write_all(&bytes[..bytes.len() - 20]).unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(150));
+        wait_until("the program reads the whole input", || num_unread(&input) == 0);
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
         let output = child.wait_with_output().unwrap();
         drop(input);

@@ -1,17 +1,17 @@
-//! Kernels told to do it another way: by other algorithms, from sources, by weight, by vertex.
+//! Variants of kernels: other algorithms, from sources, by weight, by vertex.
 
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
 
-/// Runs a kernel with its verifier and gives the result.
+/// Runs a kernel with its verifier. Returns the result.
 fn result(scene: &Scene, arguments: &[&str]) -> Value {
     let object = scene.json(&[&["run", "db"], arguments, &["--check"]].concat());
     assert_eq!(object["check"], "ok");
     object["result"].clone()
 }
 
-/// What a kernel writes, a number for each vertex in the order of the keys.
+/// The values that a kernel writes, in the order of the keys.
 fn values(scene: &Scene, arguments: &[&str]) -> Vec<f64> {
     let ran = scene.anden(&[&["run", "db"], arguments, &["--check", "--output", "-"]].concat()).succeeded();
     ran.lines().iter().map(|line| line.split_once(' ').unwrap().1.parse().unwrap()).collect()
@@ -20,7 +20,7 @@ fn values(scene: &Scene, arguments: &[&str]) -> Vec<f64> {
 fn assert_near(found: &[f64], wanted: &[f64]) {
     assert_eq!(found.len(), wanted.len());
     for (found, wanted) in found.iter().zip(wanted) {
-        // Vertices that are not reached are infinitely far.
+        // Unreached vertices are at an infinite distance.
         assert!(found == wanted || (found - wanted).abs() < 1e-12, "{found} and {wanted}");
     }
 }
@@ -37,7 +37,7 @@ fn triangles_by_vertex() {
 #[test]
 fn clustering_coefficients() {
     let scene = Scene::with_small(&[]);
-    // Each triangle has an arc at every corner's opposite side; 2 and 3 have three neighbours, six pairs.
+    // Each triangle gives each of its corners one joined pair. 2 and 3 have three neighbors, and so six ordered pairs.
     assert_near(&values(&scene, &["lcc"]), &[0.5, 2.0 / 6.0, 2.0 / 6.0, 0.5, 0.0, 0.0]);
     let mean = result(&scene, &["lcc"])["mean"].as_f64().unwrap();
     assert_near(&[mean], &[(1.0 + 4.0 / 6.0) / 6.0]);
@@ -60,7 +60,7 @@ fn cores() {
 #[test]
 fn communities() {
     let scene = Scene::with_small(&[]);
-    // Two labels each swing between two pairs of vertices, and between 5 and 6.
+    // Labels alternate between two pairs of vertices, and between 5 and 6.
     assert_eq!(result(&scene, &["cdlp"]), json!({"communities": 4, "iterations": 10}));
     assert_eq!(values(&scene, &["cdlp"]), [1.0, 2.0, 2.0, 1.0, 5.0, 6.0]);
     assert_eq!(values(&scene, &["cdlp", "--iterations", "3"]), [2.0, 1.0, 1.0, 2.0, 6.0, 5.0]);
@@ -69,7 +69,7 @@ fn communities() {
 }
 
 #[test]
-fn of_labels_that_are_as_frequent_the_smallest_key_wins() {
+fn tied_labels_resolve_to_the_smallest_key() {
     let scene = Scene::new();
     scene.write("first.txt", "20 30\n");
     scene.write("second.txt", "20 10\n");
@@ -140,9 +140,9 @@ fn every_kernel_takes_either_variant() {
     scene.anden(&["run", "db", "wcc", "--variant", "tape"]).refused(&["tape", "memory", "disk"]);
 }
 
-/// What a kernel holds tells which way it went: a copy of the graph, and bins, take more than going over the lists.
+/// The memory of a kernel shows its variant: a copy of the graph or bins take more than a scan of the lists.
 #[test]
-fn a_kernel_goes_the_way_that_the_memory_allows_or_that_is_asked_for() {
+fn memory_and_option_choose_the_kernel_variant() {
     let scene = Scene::new();
     scene.anden(&["generate", "rmat", "--scale", "13", "--degree", "16", "--quiet", "-o", "graph.sg"]).succeeded();
     scene.anden(&["load", "db", "graph.sg", "--ids", "dense"]).succeeded();
@@ -182,7 +182,7 @@ fn betweenness_from_a_sample_and_from_all() {
     let all = result(&scene, &["bc", "--sources", "all"]);
     assert_eq!(all["sources"], json!([1, 2, 3, 4, 5, 6]));
     assert_eq!(all, result(&scene, &["bc", "--sources", "6"]));
-    // 1 to 4 goes by way of 3, 2 to 4 too; 3 to 2 goes by way of 4; 4 to 3 by way of 2.
+    // The path from 1 to 4 leads through 3, as does 2 to 4; 3 to 2 leads through 4, and 4 to 3 through 2.
     assert_eq!(values(&scene, &["bc", "--sources", "all"]), [0.0, 1.0, 2.0, 1.0, 0.0, 0.0]);
     let sampled = |seed: &str| result(&scene, &["bc", "--sources", "2", "--seed", seed]);
     assert_eq!(sampled("9")["sources"].as_array().unwrap().len(), 2);

@@ -1,10 +1,11 @@
-//! `append`, `snapshots`, `merge`, `drop`, `diff`, `retain`, and looking back.
+//! `append`, `snapshots`, `merge`, `drop`, `diff`, `retain`, and older snapshots.
 
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, files_below, keys};
 
-/// A scene with three snapshots of `db`: the small graph; 2 → 5 more, 5 → 6 gone; vertex 4 gone, 7 → 1 more.
+/// A scene with three snapshots of `db`: the small graph; with 2 → 5 and without 5 → 6; without vertex 4 and with 7 →
+/// 1.
 fn with_history(options: &[&str]) -> Scene {
     let scene = Scene::with_small(options);
     let weighted = options.contains(&"--weights");
@@ -83,9 +84,9 @@ fn snapshots_are_listed() {
     assert_eq!((column("added"), column("removed")), (json!([6, 1, 1]), json!([0, 1, 2])));
     let info = scene.json(&["info", "db"]);
     assert_eq!((&info["vertices"], &info["edges"], &info["snapshots"]), (&json!(6), &json!(5), &listed));
-    assert!(info["pages"]["patched"].is_u64() && info["levels"].is_u64() && info["pieces"]["max"].is_u64());
+    assert!(info["pages"]["patched"].is_u64() && info["deltas"].is_u64() && info["fragments"]["max"].is_u64());
     assert!(scene.anden(&["snapshots", "db"]).succeeded().stdout.contains("second"));
-    assert!(scene.anden(&["info", "db"]).succeeded().stdout.contains("pieces a vertex"));
+    assert!(scene.anden(&["info", "db"]).succeeded().stdout.contains("fragments a vertex"));
 }
 
 #[test]
@@ -141,7 +142,7 @@ fn merging_and_dropping_lose_nothing_else() {
     scene.anden(&["run", "db", "wcc", "--snapshot", "2"]).failed(&["snapshot 2", "1, 3"]);
     scene.anden(&["run", "db", "wcc", "--snapshot", "second"]).failed(&["second"]);
     assert_eq!((edges(&scene, &["--snapshot", "1"]), edges(&scene, &[])), (before[0].clone(), before[2].clone()));
-    // The newest goes, what it changed stays; the next snapshot has a number of its own.
+    // The newest snapshot is dropped and its changes stay. The next snapshot has a new number.
     scene.anden(&["drop", "db", "3"]).succeeded();
     assert_eq!(edges(&scene, &[]), before[2]);
     scene.anden(&["drop", "db", "1"]).failed(&["snapshot"]);
@@ -208,14 +209,14 @@ fn edges_are_spread_over_snapshots() {
     scene.anden(&["verify", "db"]).succeeded();
 }
 
-/// The database must be as it was after everything that is refused.
+/// Requires that the database does not change by refused commands.
 #[test]
-fn what_does_not_fit_is_refused_and_changes_nothing() {
+fn refused_commands_leave_database_unchanged() {
     let scene = with_history(&[]);
     scene.write("bad.txt", "1 2\n3 four\n");
     scene.write("wide.txt", "1 2 3\n");
     let contents = || -> Vec<_> {
-        // What is in the lock file means nothing.
+        // The content of the lock file has no meaning.
         let files = files_below(&scene.path("db")).into_iter().filter(|path| !path.ends_with("LOCK"));
         files.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
     };
@@ -251,7 +252,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn what_is_removed_may_be_csv() {
+fn remove_option_reads_csv() {
     let scene = Scene::new();
     scene.write("edges.txt", "1 2\n2 3\n3 4\n4 5\n5 1\n");
     let removed = |arguments: &[&str], input: &[u8]| {
@@ -265,7 +266,7 @@ fn what_is_removed_may_be_csv() {
     assert_eq!(removed(&["--remove", "gone.csv"], b""), expected);
     let columns = ["--source-column", "u", "--target-column", "v"];
     scene.write("more.csv", "v,kind,u\n2,x,1\n4,y,3\n5,z,4\n");
-    // The note on the other column is tested with the inputs.
+    // Tests of the inputs cover the note on the other column.
     assert_eq!(removed(&[&["--quiet", "--remove", "more.csv"], &columns[..]].concat(), b""), expected);
     assert_eq!(removed(&["--remove", "-"], b"1;2\n4\n"), expected);
     assert_eq!(removed(&["--remove", "-"], b"1 2\n4\n"), expected);
@@ -303,7 +304,7 @@ fn weights_are_read_as_the_graph_has_them() {
     assert!(edges(&scene, &[]).contains(&"9 1 2.5".to_owned()));
 }
 
-/// The rule of the load is not remembered; each append has its own, which is no claim about the kind of graph.
+/// The database does not store the rule of the load. Each append has its own, which does not state the kind of graph.
 #[test]
 fn repeated_edges_of_an_append_follow_its_rule() {
     let scene = Scene::new();

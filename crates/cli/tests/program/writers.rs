@@ -1,4 +1,4 @@
-//! A process that writes, and others beside it.
+//! A process that writes, and concurrent other processes.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -22,13 +22,13 @@ impl Writer {
         Self { process, input, answers: BufReader::new(output).lines() }
     }
 
-    /// Hands on `lines`, the last of which may have to wait for what follows it, and waits for the answer to the first.
+    /// Sends `lines` and waits for the answer to the first. The last may have to wait for a later line.
     fn commit(&mut self, lines: &str) {
         self.input.write_all(lines.as_bytes()).unwrap();
         assert_eq!(self.answers.next().unwrap().unwrap(), "1");
     }
 
-    /// Ends its input and waits for its end.
+    /// Ends the input and waits for the process.
     fn end(self) {
         let Self { mut process, input, answers } = self;
         drop(input);
@@ -38,7 +38,7 @@ impl Writer {
 }
 
 #[test]
-fn who_writes_second_is_told_who_does_already() {
+fn second_writer_is_refused_with_lock_holder() {
     let scene = Scene::with_small(&[]);
     scene.write("more.txt", "+ 1 9\n");
     scene.write("edges.txt", "1 9\n");
@@ -61,7 +61,7 @@ fn who_writes_second_is_told_who_does_already() {
     }
     writer.end();
     scene.anden(&["apply", "db", "more.txt"]).succeeded();
-    // The file stays where its holder was killed, with a number that says nothing any more.
+    // The lock file of a killed holder stays, with an obsolete process id.
     let mut writer = Writer::start(&scene);
     writer.commit("+ 2 7\n+ 2 8\n");
     writer.process.kill().unwrap();
@@ -72,15 +72,15 @@ fn who_writes_second_is_told_who_does_already() {
     scene.anden(&["verify", "db"]).succeeded();
 }
 
-/// What `info` says of `name`.
+/// The value of `name` in the output of `info`.
 fn row(text: &str, name: &str) -> String {
     let value = text.lines().find_map(|line| line.trim().strip_prefix(name));
     value.unwrap_or_else(|| panic!("{name}: {text}")).trim().to_owned()
 }
 
-/// The log of whoever was killed is read by the next, and shown as what it is.
+/// The next process reads the WAL of a killed one, and shows its changes as live.
 #[test]
-fn what_only_the_log_has_is_shown_as_live() {
+fn killed_writer_commits_show_as_live_edges() {
     let scene = Scene::with_small(&[]);
     let mut writer = Writer::start(&scene);
     writer.commit("- 1 2\n+ 1 8\n");
@@ -96,7 +96,7 @@ fn what_only_the_log_has_is_shown_as_live() {
 }
 
 #[test]
-fn what_a_writer_has_committed_is_shown_as_live() {
+fn running_writer_commits_show_as_live_edges() {
     let scene = Scene::with_small(&[]);
     let mut writer = Writer::start(&scene);
     writer.commit("+ 1 7\n+ 1 8\n");
@@ -105,7 +105,7 @@ fn what_a_writer_has_committed_is_shown_as_live() {
     let number = |name: &str| live[name].as_u64().unwrap_or_else(|| panic!("{name}: {info}"));
     assert!(number("delta_bytes") > 0 && number("log_bytes") > 0, "{info}");
     assert!([1, 2].contains(&number("added")) && number("removed") == 0, "{info}");
-    // What is asked has committed nothing, and has the view that it shows.
+    // The `info` process has committed nothing, and holds the view that it shows.
     let aborts = json!({ "conflict": 0, "invalid": 0, "failure": 0 });
     assert_eq!((&info["commits"]["commits"], &info["commits"]["aborts"]), (&json!(0), &aborts), "{info}");
     assert_eq!(info["views"]["open"], 1, "{info}");

@@ -1,27 +1,27 @@
-//! Entries of lists that are asked for, in order.
+//! The requested arcs, sorted.
 
-use base::parallel::Pool;
-use base::{NO_VERTEX, VertexId};
-use graph::formats::InputPath;
-use graph::{Weight, WeightType};
-use lama::{ArcData, ChangedArc, GraphOptions};
+use anden_base::parallel::Pool;
+use anden_base::{NO_VERTEX, VertexId};
+use anden_formats::InputPath;
+use anden_graph::{Weight, WeightType};
+use anden_snapshots::{ArcData, ChangedArc, GraphOptions};
 
-use super::requests::Block;
+use super::requests::RequestBlock;
 use crate::Result;
-use crate::load::{Duplicates, Expand, KeyedArc, Payload, too_large_a_sum};
+use crate::load::{Duplicates, Expand, LoadArc, Payload, too_large_a_sum};
 
-/// Entries of a smaller share are sorted by one worker.
+/// The least arcs of a share that a worker sorts.
 const MIN_SHARE: usize = 16 << 10;
 
-/// The entries that the edges of `blocks`, whose keys are ids, make; in input order.
-pub(crate) fn added(blocks: Vec<Block>, expand: Expand) -> Vec<ChangedArc> {
+/// The arcs of the edges in `blocks`, whose keys are ids already; in input order.
+pub(crate) fn added(blocks: Vec<RequestBlock>, expand: Expand) -> Vec<ChangedArc> {
     let num_edges: usize = blocks.iter().map(|block| block.edges.len()).sum();
     let mut arcs = Vec::with_capacity(num_edges * expand.factor());
     for block in blocks {
         for (i, &(source, target)) in block.edges.iter().enumerate() {
             let row = block.first_row.map_or(0, |first| first + i as u64);
             let data = ArcData { row, weight: block.weights.get(i).copied().unwrap_or(0) };
-            expand.entries(KeyedArc::new(source, target, ()), |entry| {
+            expand.entries(LoadArc::new(source, target, ()), |entry| {
                 arcs.push(ChangedArc { list: entry.list(), neighbour: entry.neighbour(), data });
             });
         }
@@ -29,23 +29,23 @@ pub(crate) fn added(blocks: Vec<Block>, expand: Expand) -> Vec<ChangedArc> {
     arcs
 }
 
-/// Entries that are to go.
+/// Arcs to remove.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct RemovedEntries {
-    /// Lists and neighbours, in input order.
+    /// Lists and neighbors, in input order.
     pub(crate) entries: Vec<(VertexId, VertexId)>,
-    /// Edges of which an end has never been a vertex.
+    /// Edges with an end that was never a vertex.
     pub(crate) num_unknown: u64,
 }
 
-/// The entries that the edges of `blocks`, whose keys are ids, have made.
-pub(crate) fn removed(blocks: Vec<Block>, expand: Expand) -> RemovedEntries {
+/// The arcs to remove for the edges in `blocks`, whose keys are ids already.
+pub(crate) fn removed(blocks: Vec<RequestBlock>, expand: Expand) -> RemovedEntries {
     let mut removed = RemovedEntries::default();
     for (source, target) in blocks.into_iter().flat_map(|block| block.edges) {
         if source == NO_VERTEX || target == NO_VERTEX {
             removed.num_unknown += 1;
         } else {
-            expand.entries(KeyedArc::new(source, target, ()), |entry| {
+            expand.entries(LoadArc::new(source, target, ()), |entry| {
                 removed.entries.push((entry.list(), entry.neighbour()));
             });
         }
@@ -53,11 +53,11 @@ pub(crate) fn removed(blocks: Vec<Block>, expand: Expand) -> RemovedEntries {
     removed
 }
 
-/// Sorts entries that come in input order, and merges parallel ones as `duplicates` says; those that it keeps ascend by
-/// their rows or the bits of their weights.
+/// Sorts arcs that come in input order, and treats parallel ones as `duplicates` says. Parallel arcs that are kept
+/// ascend by row, or by the bits of their weight.
 ///
 /// # Errors
-/// A sum of weights is beyond their type.
+/// A sum of weights exceeds their type.
 pub(crate) fn sort_arcs(
     mut arcs: Vec<ChangedArc>,
     graph: &GraphOptions,
@@ -69,12 +69,14 @@ pub(crate) fn sort_arcs(
         sort_in_parallel(&mut arcs, pool, |arcs| arcs.sort_by_key(|arc| (key(arc), arc.data)));
         return Ok(arcs);
     }
+    // A stable sort, so that parallel arcs stay in input order.
     sort_in_parallel(&mut arcs, pool, |arcs| arcs.sort_by_key(key));
     if graph.has_rows() {
         merge_arcs(&mut arcs, |_, next| Some(next));
         return Ok(arcs);
     }
     match graph.weight_type {
+        // Without data, parallel arcs are equal.
         None => arcs.dedup(),
         Some(WeightType::U32) => merge_parallel::<u32>(&mut arcs, duplicates, inputs)?,
         Some(WeightType::I64) => merge_parallel::<i64>(&mut arcs, duplicates, inputs)?,
@@ -84,7 +86,7 @@ pub(crate) fn sort_arcs(
     Ok(arcs)
 }
 
-/// A number whose order is that of list and neighbour: one comparison in place of two.
+/// A sort key for list and neighbor: one comparison instead of two.
 fn key(arc: &ChangedArc) -> u64 {
     u64::from(arc.list) << 32 | u64::from(arc.neighbour)
 }
@@ -106,8 +108,8 @@ fn merge_parallel<P: Payload + Weight>(
     beyond.map_or(Ok(()), |(first, second)| Err(too_large_a_sum(inputs, first, second)))
 }
 
-/// Leaves one of each group of parallel entries, which are sorted; `merge` says what stands beside it, or that it stays
-/// as it is.
+/// Merges each group of parallel arcs, which must be sorted. `merge` returns the data of the result; `None` keeps the
+/// first.
 fn merge_arcs(arcs: &mut Vec<ChangedArc>, mut merge: impl FnMut(ArcData, ArcData) -> Option<ArcData>) {
     arcs.dedup_by(|next, kept| {
         let is_same = (next.list, next.neighbour) == (kept.list, kept.neighbour);
@@ -118,15 +120,16 @@ fn merge_arcs(arcs: &mut Vec<ChangedArc>, mut merge: impl FnMut(ArcData, ArcData
     });
 }
 
-/// Sorts entries that are to go, each once.
+/// Sorts arcs to remove, and drops duplicates.
 pub(crate) fn sort_removed(entries: &mut Vec<(VertexId, VertexId)>, pool: &Pool) {
     sort_in_parallel(entries, pool, <[(VertexId, VertexId)]>::sort);
     entries.dedup();
 }
 
-/// Lets each worker sort a share, then merges the shares: `sort` must be one that finds them sorted.
+/// Sorts shares in parallel, then merges them. `sort` must detect sorted runs.
 fn sort_in_parallel<T: Send>(items: &mut [T], pool: &Pool, sort: impl Fn(&mut [T]) + Sync) {
     let share = items.len().div_ceil(pool.num_threads()).max(MIN_SHARE);
+    // A single share is sorted below.
     if share < items.len() {
         pool.for_each_part_mut(items, share, |_, part| sort(part));
     }

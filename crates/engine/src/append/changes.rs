@@ -1,31 +1,30 @@
-//! Changes that a program makes up, key by key.
+//! Changes that a program makes, key by key.
 
-use graph::property::OwnedValue;
-use lama::Key;
+use anden_graph::property::OwnedValue;
+use anden_snapshots::Key;
 
 use crate::fitting::EdgeWeight;
 
-/// What becomes a new snapshot: removals first, then additions.
+/// The changes of an append: removals first, then additions.
 ///
-/// An edge that is removed and added is there afterwards; so is a vertex, with the edges that are added
-/// to it and no others. What is there already is not added again, except to a multigraph; a weight
-/// replaces the one before. What is not there is not removed.
+/// An edge that is removed and added exists afterwards. So does a vertex, with only the edges that are added to it.
+/// Existing edges are not added again, except to a multigraph; a new weight replaces the old one. Removals of missing
+/// edges and vertices do nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
-    /// Edges to be there: source, target, and a weight exactly if the graph has weights. Vertices
-    /// come with their edges.
+    /// Edges to add: source, target, and a weight if and only if the graph has weights. Their ends are added too.
     pub added: Vec<(Key, Key, Option<EdgeWeight>)>,
-    /// Edges to be gone, all parallel ones.
+    /// Edges to remove, with all parallel ones.
     pub removed: Vec<(Key, Key)>,
-    /// Vertices to be there.
+    /// Vertices to add.
     pub added_vertices: Vec<Key>,
-    /// Vertices to be gone, with all their edges.
+    /// Vertices to remove, with all their edges.
     pub removed_vertices: Vec<Key>,
-    /// Properties of vertices: the vertex, which comes with them, the name and the value. The last one of a vertex
-    /// and name counts; null takes a value away. A name that is not there yet makes a new property.
+    /// Values of vertex properties: the vertex, which is added, the name and the value. The last value for a vertex and
+    /// name counts; null removes a value. An unknown name creates a property.
     pub vertex_properties: Vec<(Key, String, OwnedValue)>,
-    /// Properties of edges, of a graph that has them: the place of the edge in `added`, the name and the value. An edge
-    /// that is there and gets values loses those that it had; without any it stays as it is.
+    /// Values of edge properties, in a graph that has them: the index of the edge in `added`, the name and the value.
+    /// An existing edge that gets values loses its old ones; without values it keeps them.
     pub edge_properties: Vec<(usize, String, OwnedValue)>,
     /// The name of the snapshot.
     pub name: Option<String>,
@@ -72,14 +71,14 @@ impl Changes {
         self
     }
 
-    /// Gives a vertex a value of a property.
+    /// Sets a value of a vertex property.
     #[must_use]
     pub fn set_vertex(mut self, vertex: impl Into<Key>, name: impl Into<String>, value: impl Into<OwnedValue>) -> Self {
         self.vertex_properties.push((vertex.into(), name.into(), value.into()));
         self
     }
 
-    /// Gives the edge that was added last a value of a property.
+    /// Sets a property value of the last added edge.
     ///
     /// # Panics
     /// If no edge was added.

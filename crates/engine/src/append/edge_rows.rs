@@ -1,32 +1,31 @@
-//! The rows of edges that an append adds.
+//! Rows of the edges that an append adds.
 //!
-//! Every edge that is asked for gets a row behind those that there are. An edge that is there already and would be the
-//! same keeps its row, so that nothing changes.
+//! Each requested edge gets a row after the existing ones. An edge that exists already and would not change keeps its
+//! row, so that the delta does not contain it.
 
-use std::sync::{Mutex, PoisonError};
-
-use base::VertexId;
-use base::parallel::Pool;
-use graph::Graph;
-use graph::property::{PropertySchema, PropertyValue};
-use lama::{ArcData, ChangedArc, View};
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_graph::Graph;
+use anden_graph::property::{PropertySchema, PropertyValue};
+use anden_snapshots::{ArcData, ChangedArc, SnapshotView};
+use parking_lot::Mutex;
 
 use super::properties::joined_schema;
-use super::requests::Block;
+use super::requests::RequestBlock;
 use crate::Result;
 use crate::live::AddedRows;
 
-/// Entries that a worker looks for at once.
+/// Arcs that a worker looks up at once.
 const GRAIN: usize = 2 << 10;
-/// How many entries before its turn the place of one is fetched.
+/// Arcs by which prefetching runs ahead of the lookup.
 const AHEAD: usize = 16;
 
-/// Gives the edges of blocks rows from `first_row` on; `given` are the properties that blocks come with.
+/// Assigns rows from `first_row` on to the edges of blocks; `given` are the properties of the blocks.
 ///
 /// # Errors
-/// A property is of another type than the one that is there.
+/// A property has another type than the existing one.
 pub(crate) fn assign_rows(
-    blocks: &mut [Block],
+    blocks: &mut [RequestBlock],
     known: &PropertySchema,
     given: &PropertySchema,
     first_row: u64,
@@ -36,6 +35,7 @@ pub(crate) fn assign_rows(
     let mut parts = Vec::new();
     for block in blocks {
         let columns = std::mem::take(&mut block.edge_columns);
+        // Rows without values need no part.
         if !columns.is_empty() {
             parts.push((next, places.iter().copied().zip(columns).collect()));
         }
@@ -45,13 +45,14 @@ pub(crate) fn assign_rows(
     Ok(AddedRows { properties, end: Some(next), parts, copies: Vec::new() })
 }
 
-/// Leaves edges of a simple graph as they are that are there with the same values, or are given again without any; an edge
-/// without values that gets another weight keeps the values that it has. `is_removed`: an edge goes before it comes.
+/// Keeps existing edges of a simple graph unchanged if they are added with equal values, or without values. An edge
+/// with a new weight and no values keeps its old values. `is_removed` tells edges that are removed before they are
+/// added.
 ///
 /// # Errors
-/// The database is damaged.
+/// Damage in the database.
 pub(crate) fn keep_rows(
-    view: &View,
+    view: &SnapshotView,
     added: &mut [ChangedArc],
     is_removed: impl Fn((VertexId, VertexId)) -> bool + Sync,
     rows: &mut AddedRows,
@@ -71,10 +72,12 @@ pub(crate) fn keep_rows(
             let old = if is_known(view, arc) { finder.first(ends.0, ends.1)? } else { None };
             let Some(old) = old else { continue };
             let ArcData { row, weight } = arc.data;
+            // An edge that is removed first does not keep its values.
             let is_bare = values_of(rows, row).all(|(_, value)| value.is_null()) && !is_removed(ends);
             if weight != old.weight {
                 copies.extend(is_bare.then_some((row, old.row)));
             } else if is_bare || is_same(view, rows, row, old.row)? {
+                // The arc equals the existing one, so the delta will not contain it.
                 arc.data = old;
             }
         }
@@ -82,40 +85,43 @@ pub(crate) fn keep_rows(
     };
     pool.for_each_part_mut(added, GRAIN, |_, arcs| {
         let found = part(arcs);
-        let mut all = copies.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = copies.lock();
         match (&mut *all, found) {
             (Ok(all), Ok(mut found)) => all.append(&mut found),
             (all, Err(error)) => *all = Err(error),
             (Err(_), Ok(_)) => {}
         }
     });
-    rows.copies = copies.into_inner().unwrap_or_else(PoisonError::into_inner)?;
+    rows.copies = copies.into_inner()?;
+    // Both arcs of an undirected edge ask for the same copy, but a row is written once.
+    rows.copies.sort_unstable();
+    rows.copies.dedup();
     Ok(())
 }
 
-/// Whether both ends of an entry are ids of the view.
-fn is_known(view: &View, arc: &ChangedArc) -> bool {
+/// Whether both ends of an arc are ids of the view.
+fn is_known(view: &SnapshotView, arc: &ChangedArc) -> bool {
     (arc.list.max(arc.neighbour) as usize) < view.vertex_bound()
 }
 
-/// The values that a new row was given, with the places of their properties.
+/// The values given to a new row, with the indexes of their properties.
 fn values_of(rows: &AddedRows, row: u64) -> impl Iterator<Item = (usize, PropertyValue<'_>)> {
     let part = rows.parts.partition_point(|&(first_row, _)| first_row <= row).checked_sub(1);
     let part = part.map(|part| &rows.parts[part]).into_iter();
     part.flat_map(move |(first_row, columns)| {
-        // A row behind the last of its part was given none.
+        // Later rows than those of the part have no values.
         let place = (row - first_row) as usize;
         let columns = columns.iter().filter(move |(_, column)| place < column.len());
         columns.map(move |(property, column)| (*property, column.get(place)))
     })
 }
 
-/// Whether a new row has the values of one that is there.
-fn is_same(view: &View, rows: &AddedRows, row: u64, old: u64) -> Result<bool> {
+/// Whether a new row has the values of an existing one.
+fn is_same(view: &SnapshotView, rows: &AddedRows, row: u64, old: u64) -> Result<bool> {
     let mut values = vec![PropertyValue::Null; rows.properties.len()];
     values_of(rows, row).for_each(|(place, value)| values[place] = value);
     for (place, value) in values.into_iter().enumerate() {
-        // New properties are null in rows that are there.
+        // New properties are null in existing rows.
         if value != view.edge_properties().value(place, old)? {
             return Ok(false);
         }

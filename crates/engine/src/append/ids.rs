@@ -1,41 +1,40 @@
-//! From the keys of an append to vertex ids.
+//! Maps the keys of an append to vertex ids.
 //!
-//! A key that the database knows has its id already, also where its vertex was removed; the others
-//! get the ids after those, in the order in which they come.
+//! A known key keeps its id, even if its vertex was removed. New keys get the next ids, in their order of appearance.
 
-use base::parallel::Pool;
-use base::{NO_VERTEX, VertexId};
-use graph::Graph;
-use lama::{Key, KeyScheme, View};
+use anden_base::parallel::Pool;
+use anden_base::{NO_VERTEX, VertexId};
+use anden_graph::Graph;
+use anden_snapshots::{Key, KeyScheme, SnapshotView};
 
-use super::requests::{Block, Requests};
+use super::requests::{RequestBlock, Requests};
 use crate::Result;
 use crate::load::{VertexKeys, check_num_vertices};
 
 /// Keys that a worker looks up at once.
 const GRAIN: usize = 4 << 10;
 
-/// The vertices that some requests name.
+/// The vertices of some requests.
 pub(crate) struct Resolved {
     /// The keys of new vertices, by id.
     pub(crate) new_keys: VertexKeys,
-    /// One more than the largest id, new ones included.
+    /// One more than the largest id, including new ones.
     pub(crate) vertex_bound: usize,
 }
 
-/// What becomes of a key that is not known.
+/// The treatment of unknown keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unknown {
-    /// A vertex is made.
+    /// Creates a vertex.
     Create,
-    /// It is no vertex.
+    /// Maps the key to no vertex.
     Ignore,
 }
 
-/// Turns the places of keys in `requests` into ids, or [`NO_VERTEX`].
+/// Replaces the indexes of keys in `requests` by ids, or by [`NO_VERTEX`].
 ///
-/// Cost: a search in the dictionary for each distinct key, in ascending order.
-pub(crate) fn resolve(requests: &mut Requests, view: &View, unknown: Unknown, pool: &Pool) -> Result<Resolved> {
+/// Cost: one dictionary search for each distinct key, in ascending order.
+pub(crate) fn resolve(requests: &mut Requests, view: &SnapshotView, unknown: Unknown, pool: &Pool) -> Result<Resolved> {
     let old_bound = view.vertex_bound();
     match &requests.keys {
         VertexKeys::Dense(_) => {
@@ -47,6 +46,7 @@ pub(crate) fn resolve(requests: &mut Requests, view: &View, unknown: Unknown, po
             let largest = if unknown == Unknown::Create { named.max() } else { None };
             let vertex_bound = largest.map_or(old_bound, |largest| old_bound.max(largest as usize + 1));
             check_num_vertices(vertex_bound as u64)?;
+            // Removals may name ids beyond the bound, which are no vertices.
             let bound = vertex_bound as VertexId;
             map_blocks(&mut requests.blocks, pool, |id| if id < bound { id } else { NO_VERTEX });
             Ok(Resolved { new_keys: VertexKeys::Dense((vertex_bound - old_bound) as u64), vertex_bound })
@@ -56,6 +56,7 @@ pub(crate) fn resolve(requests: &mut Requests, view: &View, unknown: Unknown, po
             let mut new_places = Vec::new();
             if unknown == Unknown::Create {
                 for (place, id) in ids.iter_mut().enumerate().filter(|(_, id)| **id == NO_VERTEX) {
+                    // Checked for each key, so that the next id does not overflow.
                     check_num_vertices((old_bound + new_places.len() + 1) as u64)?;
                     *id = (old_bound + new_places.len()) as VertexId;
                     new_places.push(place);
@@ -67,19 +68,19 @@ pub(crate) fn resolve(requests: &mut Requests, view: &View, unknown: Unknown, po
     }
 }
 
-fn map_blocks(blocks: &mut [Block], pool: &Pool, id: impl Fn(u32) -> VertexId + Sync) {
-    pool.for_each_item(blocks.iter_mut().collect(), |_, block: &mut Block| block.map(&id));
+fn map_blocks(blocks: &mut [RequestBlock], pool: &Pool, id: impl Fn(u32) -> VertexId + Sync) {
+    pool.for_each_item(blocks.iter_mut().collect(), |_, block: &mut RequestBlock| block.map(&id));
 }
 
-/// The id of each key, live or not; [`NO_VERTEX`] where there is none.
-fn find_all(keys: &VertexKeys, view: &View, pool: &Pool) -> Result<Vec<VertexId>> {
+/// The id of each key, live or removed; [`NO_VERTEX`] if there is none.
+fn find_all(keys: &VertexKeys, view: &SnapshotView, pool: &Pool) -> Result<Vec<VertexId>> {
     let key_at = |place: usize| -> Key {
         match keys {
             VertexKeys::Dense(_) => Key::Integer(place as u64),
             VertexKeys::Integers { by_id, .. } => Key::Integer(by_id[place]),
             VertexKeys::Strings { text, offsets, .. } => {
                 let bytes = &text[offsets[place] as usize..offsets[place + 1] as usize];
-                // Keys are checked where they are read.
+                // Keys are validated when they are read.
                 Key::String(String::from_utf8_lossy(bytes).into_owned())
             }
         }
@@ -94,7 +95,7 @@ fn find_all(keys: &VertexKeys, view: &View, pool: &Pool) -> Result<Vec<VertexId>
     Ok(ids)
 }
 
-/// The keys at these ascending places.
+/// The keys at these ascending indexes.
 fn select(keys: &VertexKeys, places: &[usize]) -> VertexKeys {
     match keys {
         VertexKeys::Dense(_) => VertexKeys::Dense(places.len() as u64),

@@ -1,92 +1,90 @@
-//! What an append is told, and what it did.
+//! Options and reports of appends.
 
-use graph::formats::{HeaderRule, InputPath, KeyKind, LoneKeys, SourceOptions};
-use graph::property::{PropertySchema, PropertyType};
-use graph::{Direction, WeightType};
-use lama::{GraphOptions, KeyScheme, View};
+use anden_formats::{HeaderRule, InputPath, KeyKind, LoneKeys, SourceOptions};
+use anden_graph::property::{PropertySchema, PropertyType};
+use anden_graph::{GraphKind, WeightType};
+use anden_snapshots::{GraphOptions, KeyScheme, SnapshotView};
 
 use crate::fitting::scheme_name;
 use crate::load::{Duplicates, InputReport};
 use crate::{Error, Result};
 
-/// How inputs become a new snapshot.
+/// The options of an append.
 #[derive(Clone, Debug, Default)]
 pub struct AppendOptions {
-    /// What becomes of edges that stand several times in the input; `None`: the one with the smallest
-    /// weight is left, or all are in a multigraph.
+    /// The treatment of edges that occur several times in the input. `None`: the smallest weight is kept; with
+    /// edge properties the last edge, in a multigraph all edges.
     pub duplicates: Option<Duplicates>,
-    /// Whether new ids are given in the order in which new keys appear in the input; otherwise they
-    /// ascend with the keys.
+    /// Whether new ids follow the first appearance of keys in the input; otherwise new ids ascend with keys.
     pub io_order: bool,
-    /// The most memory to use, in bytes, the program included; `None`: three quarters of what the
-    /// system has available.
+    /// The memory budget in bytes, including the program. `None`: three quarters of the available memory.
     pub memory: Option<u64>,
-    /// How inputs are read. Keys and weights are read as the graph needs them.
+    /// How inputs are read. The graph decides the types of keys and weights.
     pub source: SourceOptions,
-    /// Files of what is removed, lists or CSV: `u v` a line for an edge, `u` for a vertex with all its edges.
+    /// Files of removals, lists or CSV: `u v` a line for an edge, `u` for a vertex with all its edges.
     pub remove: Vec<InputPath>,
     /// The name of the snapshot.
     pub name: Option<String>,
-    /// Whether runs are folded afterwards where that is due.
+    /// Whether a merge that is due runs afterwards.
     pub maintenance: Maintenance,
-    /// What the caller takes the graph for.
+    /// The kind of graph that the caller expects.
     pub expected: ExpectedGraph,
 }
 
-/// Whether the work that keeps reading fast follows a change.
+/// Whether maintenance follows an append.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Maintenance {
-    /// It does, where it is due.
+    /// It does if it is due.
     #[default]
     WhenDue,
-    /// It does not; readers look through more levels until it is done.
+    /// It does not; readers go through more deltas until a merge.
     Never,
 }
 
-/// What a caller takes a graph for: an append to another one is refused. By default anything fits.
+/// The kind of graph that a caller expects; an append to another kind is refused. The default accepts any graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExpectedGraph {
-    /// Whether edges have a direction.
-    pub direction: Option<Direction>,
+    /// The direction of edges.
+    pub graph_kind: Option<GraphKind>,
     /// An ordered graph.
     pub ordered: bool,
     /// A graph without in-lists.
     pub out_only: bool,
-    /// What keys are.
+    /// The key scheme.
     pub keys: Option<KeyScheme>,
-    /// Whether edges have weights, and of which type.
+    /// Weights and their type.
     pub weights: ExpectedWeights,
 }
 
-/// What a caller takes the weights of a graph for.
+/// The weights that a caller expects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExpectedWeights {
-    /// Whatever they are.
+    /// Any weights, or none.
     #[default]
     Any,
-    /// There are some.
+    /// Weights of any type.
     Some,
-    /// They have this type.
+    /// Weights of this type.
     Of(WeightType),
 }
 
 impl ExpectedGraph {
     fn check(&self, graph: &GraphOptions) -> Result<()> {
-        let is = match (graph.direction, graph.ordered) {
-            (Direction::Undirected, _) => "undirected",
-            (Direction::Directed, true) => "ordered",
-            (Direction::Directed, false) => "directed",
+        let is = match (graph.graph_kind, graph.ordered) {
+            (GraphKind::Undirected, _) => "undirected",
+            (GraphKind::Directed, true) => "ordered",
+            (GraphKind::Directed, false) => "directed",
         };
-        let asked = match (self.direction, self.ordered) {
+        let asked = match (self.graph_kind, self.ordered) {
             (_, true) => "ordered",
-            (Some(Direction::Undirected), _) => "undirected",
-            (Some(Direction::Directed), _) => "directed",
+            (Some(GraphKind::Undirected), _) => "undirected",
+            (Some(GraphKind::Directed), _) => "directed",
             (None, false) => is,
         };
         if asked != is {
             return misfit(format!("is {is}, not {asked}"));
         }
-        if self.out_only && graph.in_edges && graph.direction == Direction::Directed {
+        if self.out_only && graph.in_edges && graph.graph_kind == GraphKind::Directed {
             return misfit("has in-edges, which every append keeps".into());
         }
         if let Some(keys) = self.keys.filter(|&keys| keys != graph.keys) {
@@ -107,16 +105,16 @@ impl ExpectedGraph {
     }
 }
 
-/// What to do where only the input has weights.
+/// The hint if only the input has weights.
 const NO_WEIGHTS: &str = "has no weights: leave out --weights, --weight-type and --weight-column, or load the graph \
                           anew with --weights";
 
 fn misfit(what: String) -> Result<()> {
-    Err(Error::Option(format!("the graph {what}")))
+    Err(Error::options(format!("the graph {what}")))
 }
 
 impl AppendOptions {
-    /// Refuses what contradicts the graph.
+    /// Refuses options that contradict the graph.
     pub(crate) fn check(&self, graph: &GraphOptions) -> Result<()> {
         self.expected.check(graph)?;
         if graph.edge_properties && matches!(self.duplicates, Some(Duplicates::Min | Duplicates::Sum)) {
@@ -131,12 +129,12 @@ impl AppendOptions {
         }
     }
 
-    /// How edges are read, and properties, some of which `view` has already.
-    pub(crate) fn sources(&self, view: &View) -> SourceOptions {
+    /// How edges and properties are read; `view` has the existing properties.
+    pub(crate) fn sources(&self, view: &SnapshotView) -> SourceOptions {
         let mut sources = self.source.clone();
         let graph = view.options();
         (sources.weights, sources.keys) = (graph.weight_type, key_kind(graph.keys));
-        // What is there already says of which types values are.
+        // Existing properties fix the types of their values.
         let of = |known: &PropertySchema, given: Vec<(String, PropertyType)>| {
             let known = known.iter().map(|(name, property_type)| (name.to_owned(), property_type));
             known.chain(given).collect()
@@ -146,14 +144,14 @@ impl AppendOptions {
         sources
     }
 
-    /// How files of what is removed are read.
+    /// How files of removals are read.
     pub(crate) fn removals(&self, graph: &GraphOptions) -> SourceOptions {
         SourceOptions {
             keys: key_kind(graph.keys),
             on_error: self.source.on_error,
             source_column: self.source.source_column.clone(),
             target_column: self.source.target_column.clone(),
-            // A header of the inputs says nothing of these files.
+            // The header rule of the inputs does not apply to these files.
             header: match self.source.header {
                 HeaderRule::None => HeaderRule::None,
                 HeaderRule::Auto | HeaderRule::First => HeaderRule::Auto,
@@ -166,7 +164,7 @@ impl AppendOptions {
         }
     }
 
-    /// What becomes of parallel edges of `graph`.
+    /// The treatment of parallel edges in `graph`.
     pub(crate) fn duplicates(&self, graph: &GraphOptions) -> Duplicates {
         match (graph.multigraph, graph.edge_properties) {
             (true, _) => Duplicates::Keep,
@@ -183,42 +181,42 @@ fn key_kind(keys: KeyScheme) -> KeyKind {
     }
 }
 
-/// The outcome of an append.
+/// The result of an append.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AppendReport {
-    /// Vertices of the graph as it is now.
+    /// Vertices of the graph now.
     pub vertices: u64,
-    /// Edges of the graph as it is now; of an undirected one, each counted once.
+    /// Edges of the graph now; an undirected edge counts once.
     pub edges: u64,
-    /// The number of the snapshot that was made.
+    /// The number of the new snapshot.
     pub snapshot: u32,
-    /// Edges that were not there before; an edge with a new weight is one.
+    /// Edges that are new; an edge with a new weight counts.
     pub added: u64,
-    /// Edges that are not there any more; an edge with a new weight is one.
+    /// Edges that are removed; an edge with a new weight counts.
     pub removed: u64,
-    /// Values of properties of vertices that are others now.
+    /// Vertex property values that changed.
     pub changed_properties: u64,
-    /// Removals of edges and vertices that were not there.
+    /// Removals of edges and vertices that did not exist.
     pub missing: u64,
-    /// From the first byte read to the last byte synced.
+    /// Seconds from the first byte read to the last byte synced.
     pub seconds: f64,
     /// Bytes of all files of the database.
     pub bytes: u64,
-    /// Bytes of the files that the snapshot needs on its own.
+    /// Bytes of the files of the snapshot itself.
     pub snapshot_bytes: u64,
     /// Bytes that maintenance wrote, if it was due.
     pub maintenance_bytes: u64,
-    /// Why maintenance that was due did not end: it is tried again after the next append. The snapshot is there.
+    /// The error of maintenance, if it failed. The snapshot is made, and the next append tries maintenance again.
     pub maintenance_error: Option<String>,
-    /// Lines of the input that were left out because they were no edges.
+    /// Input lines that were skipped because they are not edges.
     pub skipped: u64,
-    /// What was wrong with the first of them, with file and line.
+    /// The fault of the first skipped line, with file and line.
     pub first_skipped: Option<String>,
-    /// What became of the inputs; of those that name what is removed, comments are counted.
+    /// How the inputs were used. For files of removals, only comments are counted.
     pub input: InputReport,
-    /// What users should know about the inputs, in their order: `FILE: …`.
+    /// Notes for users on the inputs, in input order: `FILE: …`.
     pub notes: Vec<String>,
-    /// The most memory that was resident at once, in bytes, the program included.
+    /// Peak resident memory in bytes, including the program.
     pub peak_bytes: u64,
 }
 
@@ -234,9 +232,9 @@ mod tests {
     fn a_graph_of_another_kind_is_refused() {
         let any = ExpectedGraph::default();
         let plain = GraphOptions::default();
-        let undirected = GraphOptions { direction: Direction::Undirected, ..plain };
+        let undirected = GraphOptions { graph_kind: GraphKind::Undirected, ..plain };
         let weighted = GraphOptions { weight_type: Some(WeightType::F64), ..plain };
-        let to_undirected = ExpectedGraph { direction: Some(Direction::Undirected), ..any };
+        let to_undirected = ExpectedGraph { graph_kind: Some(GraphKind::Undirected), ..any };
         assert_eq!(refusal(any, undirected), "");
         assert_eq!(refusal(to_undirected, undirected), "");
         assert_eq!(refusal(to_undirected, plain), "the graph is directed, not undirected");

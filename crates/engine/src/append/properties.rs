@@ -1,33 +1,35 @@
-//! Properties that an append gives vertices and edges.
+//! Property values that an append sets.
 
 use std::collections::BTreeMap;
 
-use graph::property::{ColumnBuilder, OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
-use lama::Key;
+use anden_graph::property::{ColumnBuilder, OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use anden_snapshots::Key;
 
 use super::changes::Changes;
-use super::requests::Block;
+use super::requests::RequestBlock;
+use crate::error::PropertyOf;
 use crate::fitting::joined_type;
-use crate::live::VertexValues;
+use crate::live::{VertexValues, converted, no_property};
 use crate::{Error, Result};
 
-/// Vertices to which a program gives values of one property, in its order.
+/// Vertices that get values of one property from a program, in the program's order.
 #[derive(Debug)]
 pub(crate) struct ValueRows<'a> {
     pub(crate) vertices: Vec<&'a Key>,
-    /// The place of the property in the schema.
+    /// The index of the property in the schema.
     pub(crate) place: usize,
     pub(crate) column: PropertyColumn,
 }
 
-/// The properties that a program sets, and their values. Types are those of `known`, or follow from the values.
+/// The vertex properties that a program sets, with their values. Types come from `known`, or from the values.
 ///
 /// # Errors
-/// A value is of another type than its property or the values before it; a property that is not there gets no value.
+/// A value does not fit its property or the values before it; an unknown property gets only null.
 pub(crate) fn value_rows<'a>(
     set: &'a [(Key, String, OwnedValue)],
     known: &PropertySchema,
 ) -> Result<(PropertySchema, Vec<ValueRows<'a>>)> {
+    // Ordered by name, so that new properties get their indexes in a fixed order.
     let mut by_name: BTreeMap<&str, Vec<(&Key, PropertyValue<'_>)>> = BTreeMap::new();
     for (key, name, value) in set {
         by_name.entry(name).or_default().push((key, value.as_value()));
@@ -36,26 +38,25 @@ pub(crate) fn value_rows<'a>(
     let mut rows = Vec::new();
     for (name, values) in by_name {
         let Some(property_type) = type_of(name, values.iter().map(|(_, value)| *value), known) else {
-            return Err(Error::Option(format!("there is no property {name:?} whose values could go")));
+            return Err(no_property(known, PropertyOf::Vertices, name));
         };
         let place = schema.add(name.to_owned(), property_type)?;
         let mut column = ColumnBuilder::new(property_type);
         for (key, value) in &values {
-            let wrong =
-                || Error::Option(format!("vertex {key}: {value} is no value of type {property_type} ({name:?})"));
-            column.push(value.converted(property_type).ok_or_else(wrong)?)?;
+            column.push(converted(name, *value, property_type).map_err(|error| error.for_vertex(key))?)?;
         }
         rows.push(ValueRows { vertices: values.iter().map(|(key, _)| *key).collect(), place, column: column.finish() });
     }
     Ok((schema, rows))
 }
 
-/// The properties that a program gives to the edges that it adds, with a row for each of these edges. Types are those of
-/// `known`, or follow from the values.
+/// The edge properties that a program sets, with a row for each added edge. Types come from `known`, or from the
+/// values.
 ///
 /// # Errors
-/// A value is of another type than its property or the values before it, or is of no edge.
+/// A value does not fit its property or the values before it, or names no added edge.
 pub(crate) fn edge_values(changes: &Changes, known: &PropertySchema) -> Result<(PropertySchema, Vec<PropertyColumn>)> {
+    // Ordered by name, so that new properties get their indexes in a fixed order.
     let mut by_name: BTreeMap<&str, Vec<(usize, PropertyValue<'_>)>> = BTreeMap::new();
     for (edge, name, value) in &changes.edge_properties {
         by_name.entry(name).or_default().push((*edge, value.as_value()));
@@ -63,15 +64,17 @@ pub(crate) fn edge_values(changes: &Changes, known: &PropertySchema) -> Result<(
     let mut schema = PropertySchema::default();
     let mut columns = Vec::new();
     for (name, values) in by_name {
+        // Null of an unknown property changes nothing.
         let Some(property_type) = type_of(name, values.iter().map(|(_, value)| *value), known) else { continue };
         schema.add(name.to_owned(), property_type)?;
         let mut by_edge = vec![PropertyValue::Null; changes.added.len()];
         for (edge, value) in values {
-            let wrong =
-                || Error::Option(format!("edge {edge}: {value} is no value of type {property_type} ({name:?})"));
-            let place =
-                by_edge.get_mut(edge).ok_or_else(|| Error::Option(format!("there is no edge {edge} to be added")))?;
-            *place = value.converted(property_type).ok_or_else(wrong)?;
+            let Some((source, target, _)) = changes.added.get(edge) else {
+                let num_added = changes.added.len();
+                let reason = format!("property {name:?}: there is no edge {edge} to be added, only {num_added}");
+                return Err(Error::options(reason));
+            };
+            by_edge[edge] = converted(name, value, property_type).map_err(|error| error.for_edge((source, target)))?;
         }
         let mut column = ColumnBuilder::new(property_type);
         by_edge.into_iter().try_for_each(|value| column.push(value))?;
@@ -80,7 +83,7 @@ pub(crate) fn edge_values(changes: &Changes, known: &PropertySchema) -> Result<(
     Ok((schema, columns))
 }
 
-/// The type of a property: the one that is known, or the one that follows from the values; none where all are null.
+/// The type of a property: the known one, or the one that its values need; `None` if all are null.
 fn type_of<'a>(
     name: &str,
     values: impl Iterator<Item = PropertyValue<'a>>,
@@ -90,11 +93,11 @@ fn type_of<'a>(
     known.or_else(|| joined_type(values.filter_map(|value| value.property_type())))
 }
 
-/// The properties that there are, and behind them those of an input that are new; and the place there of each of the
-/// input's. `of` says whose they are.
+/// The known properties, then the new ones of an input; and the index there of each input property. `of` names their
+/// owner in errors.
 ///
 /// # Errors
-/// A property is of another type than the one that is there.
+/// A property has another type than the known one.
 pub(crate) fn joined_schema(
     known: &PropertySchema,
     given: &PropertySchema,
@@ -107,16 +110,16 @@ pub(crate) fn joined_schema(
             Some((place, expected)) if expected == property_type => places.push(place),
             Some((_, expected)) => {
                 let what = format!("the property {name:?}{of} is of type {expected}, not {property_type}");
-                return Err(Error::Option(what));
+                return Err(Error::options(what));
             }
         }
     }
     Ok((all, places))
 }
 
-/// The vertices that blocks, whose keys are ids, name beside edges, with their values; and how many rows of values give a
-/// vertex values again. `places` are those of the properties.
-pub(crate) fn vertex_rows(blocks: &mut [Block], places: &[usize]) -> (Vec<VertexValues>, u64) {
+/// The vertices named beside edges in blocks, whose keys are ids, with their values; and the number of repeated rows of
+/// values. `places` are the indexes of the properties.
+pub(crate) fn vertex_rows(blocks: &mut [RequestBlock], places: &[usize]) -> (Vec<VertexValues>, u64) {
     let (mut rows, mut with_values) = (Vec::new(), Vec::new());
     for block in blocks.iter_mut().filter(|block| !block.vertices.is_empty()) {
         let columns = std::mem::take(&mut block.properties).into_iter();

@@ -1,26 +1,27 @@
 //! Vertices that an append removes.
 
-use base::{NO_VERTEX, VertexId};
-use graph::Graph;
-use lama::View;
+use anden_base::{NO_VERTEX, VertexId};
+use anden_graph::Graph;
+use anden_snapshots::SnapshotView;
 
-use super::requests::Block;
+use super::requests::RequestBlock;
 
-/// Vertices that are to be removed.
+/// Vertices to remove.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct RemovedVertices {
-    /// Those that are there, ascending.
+    /// Existing ones, ascending.
     pub(crate) vertices: Vec<VertexId>,
-    /// How many are not.
+    /// Number of those that do not exist.
     pub(crate) num_missing: u64,
 }
 
 impl RemovedVertices {
-    /// Those that blocks, whose keys are ids, name alone.
-    pub(crate) fn new(view: &View, blocks: &[Block]) -> Self {
+    /// The vertices that blocks, whose keys are ids, name without an edge.
+    pub(crate) fn new(view: &SnapshotView, blocks: &[RequestBlock]) -> Self {
         let mut vertices: Vec<VertexId> = blocks.iter().flat_map(|block| block.vertices.iter().copied()).collect();
         let is_live = |vertex: VertexId| (vertex as usize) < view.vertex_bound() && view.is_live(vertex);
         vertices.sort_unstable();
+        // `NO_VERTEX` is larger than any id, so unknown vertices are at the end.
         let num_unknown = vertices.iter().filter(|&&vertex| vertex == NO_VERTEX).count();
         vertices.truncate(vertices.len() - num_unknown);
         vertices.dedup();

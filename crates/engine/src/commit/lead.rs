@@ -1,55 +1,65 @@
-//! What the leader does.
+//! The work of a group's leader.
 
 use std::time::{Duration, Instant};
 
-use base::parallel::Pool;
-use base::progress::Silent;
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
 
-use crate::commit_queue::{Committed, Leading, Request, Ticket};
-use crate::live::{Applied, EdgePairs, Given, Group, Missing, Turn, Update};
+use crate::commit_queue::{CommitRequest, Committed, GroupLeader, Ticket};
+use crate::live::{Applied, BatchInput, CommitGroup, EdgePairs, Missing, Update, WriteGuard};
 use crate::log::Durability;
-use crate::validation::{Failure, VersionTable};
-use crate::{Database, Result};
+use crate::validation::{CommitFailure, VersionTable};
+use crate::{Engine, Result};
 
-/// Batches of more changes than this are committed in a group of their own, without a copy, on all workers.
+/// Batches of more changes than this are a group of their own: not copied, and applied by all workers.
 const OWN_GROUP: usize = 1 << 10;
 
-/// After a group that was synced, the next one waits for callers who are about to come again for one part in so many of
-/// the time that it took.
+/// After a synced group, the leader waits for returning callers, at most for one part in this many of the sync's time.
+/// Half a sync keeps nearly all callers in one group (docs/decisions/0015).
 const PATIENCE: u32 = 2;
-/// And no longer than it takes to wake as many as were answered, one after the other, with some leeway.
+/// Upper limit of that wait for each answered caller: the time to wake a thread, with leeway.
 const WAKING: Duration = Duration::from_micros(4);
 
-/// The ticket of who commits without a place in the queue: one at a time, and no queue gets that far.
+/// A group that takes longer is reported. A sync takes a few milliseconds on most disks, so a longer time means that
+/// the disk, or a checkpoint that commits must wait for, is the cause.
+const SLOW_COMMIT: Duration = Duration::from_millis(100);
+
+/// The ticket of a commit outside the queue. One such commit runs at a time, and no queue reaches this number.
 const OUTSIDE: Ticket = Ticket::MAX - 1;
 
-/// A time during which nobody else commits; dropped, others do.
+/// Exclusive commit: no other commit happens until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Alone<'db> {
-    _leading: Leading<'db, Request>,
+pub(crate) struct ExclusiveCommit<'db> {
+    _leading: GroupLeader<'db, CommitRequest>,
 }
 
-impl Database {
-    /// The right to write, once what waits to become a snapshot leaves room for more.
-    fn turn_to_commit(&self) -> Turn<'_> {
+impl Engine {
+    /// The write guard, once the changes that wait for a snapshot leave room for more.
+    fn turn_to_commit(&self) -> WriteGuard<'_> {
         self.live().turn_to_commit(self.background().most_bytes(), || self.background().is_ordered())
     }
 
-    /// Waits until nobody else commits, and keeps it so.
-    pub(crate) fn be_alone(&self) -> Result<Alone<'_>> {
-        Ok(Alone { _leading: self.commits().queue.admit()? })
+    /// Waits until no other commit runs, and keeps others out.
+    pub(crate) fn be_alone(&self) -> Result<ExclusiveCommit<'_>> {
+        Ok(ExclusiveCommit { _leading: self.commits().queue.admit()? })
     }
 
-    /// Commits a request before all that wait in the queue.
-    pub(crate) fn commit_first(&self, _: &Alone<'_>, request: Request, pool: &Pool) -> Result<(), Failure> {
+    /// Commits a request before all queued ones.
+    pub(crate) fn commit_first(
+        &self,
+        _: &ExclusiveCommit<'_>,
+        request: CommitRequest,
+        pool: &Pool,
+    ) -> Result<(), CommitFailure> {
         let commits = self.commits();
+        // A commit outside the queue has no ticket to sample by, so each one is timed.
         let start = commits.counters.start(0);
         self.commit_requests(OUTSIDE, &mut [request], pool);
         commits.counters.finish(start);
         commits.answer(OUTSIDE)
     }
 
-    /// Applies updates of somebody who read nothing.
+    /// Applies updates that depend on no reads.
     pub(crate) fn commit_blind(
         &self,
         updates: &[Update],
@@ -57,26 +67,27 @@ impl Database {
         durability: Durability,
         pool: &Pool,
     ) -> Result<Applied> {
+        // A group of its own is not copied, and all workers apply it (docs/decisions/0015).
         if missing == Missing::Strict || num_changes(updates) > OWN_GROUP {
-            return self.commit_alone(Given::Updates(updates, missing), durability, pool);
+            return self.commit_alone(BatchInput::Updates(updates, missing), durability, pool);
         }
         self.submit_with(updates, durability, pool)?.wait()?;
         self.live().applied(self.store())
     }
 
-    /// The same for edges that come as pairs.
+    /// As [`commit_blind`](Self::commit_blind), for edges given as pairs.
     pub(crate) fn commit_pairs(&self, edges: EdgePairs<'_>, durability: Durability, pool: &Pool) -> Result<Applied> {
         if edges.pairs.len() > OWN_GROUP && EdgePairs::suit(self.options()) {
-            return self.commit_alone(Given::Pairs(edges), durability, pool);
+            return self.commit_alone(BatchInput::Pairs(edges), durability, pool);
         }
         self.commit_blind(&edges.to_updates(), Missing::Lenient, durability, pool)
     }
 
-    /// Applies a batch as a group of its own, once nobody else commits.
-    fn commit_alone(&self, given: Given<'_>, durability: Durability, pool: &Pool) -> Result<Applied> {
+    /// Applies a batch as a group of its own, once no other commit runs.
+    fn commit_alone(&self, given: BatchInput<'_>, durability: Durability, pool: &Pool) -> Result<Applied> {
         let start = self.commits().counters.start(0);
-        if self.becomes_level(given) {
-            // Others commit until a snapshot is there that is being made just now.
+        if self.becomes_delta(given) {
+            // Wait for a running checkpoint before blocking other commits, so that they go on meanwhile.
             self.live().wait_for_snapshot();
         }
         let alone = self.be_alone()?;
@@ -89,38 +100,42 @@ impl Database {
         applied
     }
 
-    /// Applies a batch as a group of its own; the caller leads.
-    fn commit_one(&self, given: Given<'_>, durability: Durability, pool: &Pool) -> Result<Applied> {
-        if self.becomes_level(given) {
+    /// Applies a batch as a group of its own; the caller is the leader.
+    fn commit_one(&self, given: BatchInput<'_>, durability: Durability, pool: &Pool) -> Result<Applied> {
+        if self.becomes_delta(given) {
+            // A delta is durable by itself, so the batch skips the WAL (docs/decisions/0019).
             let applied = self.live().append_very_large(self.store(), given, pool)?;
             self.commits().counters.count_group(1);
-            self.maintain_level(pool);
+            self.maintain_delta(pool);
             return Ok(applied);
         }
+        let watch = CommitWatch::start();
         let mut turn = self.turn_to_commit();
         let applied = turn.apply(self.store(), given, durability, pool)?;
         self.commits().counters.count_group(1);
         let num_pending_bytes = turn.num_pending_bytes();
         drop(turn);
+        watch.report(1);
         self.background().has_pending(num_pending_bytes);
         Ok(applied)
     }
 
-    /// Whether a batch is so large that it is made a snapshot at once, where it would have to be logged before.
-    fn becomes_level(&self, given: Given<'_>) -> bool {
+    /// Whether a batch is so large that it becomes a delta at once instead of being logged.
+    fn becomes_delta(&self, given: BatchInput<'_>) -> bool {
         self.live().has_log() && self.background().is_very_large(given.len())
     }
 
-    /// Commits requests, in their order, the tickets of which begin with `first`; the caller leads.
-    pub(crate) fn commit_requests(&self, first: Ticket, requests: &mut [Request], pool: &Pool) {
+    /// Commits requests in their order; their tickets ascend from `first`. The caller is the leader.
+    pub(crate) fn commit_requests(&self, first: Ticket, requests: &mut [CommitRequest], pool: &Pool) {
         let mut done = 0;
+        // A full group leaves requests for the next group.
         while done < requests.len() {
             let rest = &mut requests[done..];
             let first = first + done as u64;
             match self.commit_group(first, rest, pool) {
                 Ok(num_committed) => done += num_committed,
                 Err(error) => {
-                    // Nothing was begun: nobody else will do better.
+                    // The group could not begin, so each later one would fail too: refuse them all.
                     for (ticket, request) in (first..).zip(rest) {
                         self.commits().refuse(ticket, request, error.clone().into());
                     }
@@ -130,13 +145,15 @@ impl Database {
         }
     }
 
-    /// Commits the first of some requests as a group, and answers them; gives how many.
+    /// Commits the first requests as one group, answers them, and returns their number.
     ///
     /// # Errors
-    /// A group cannot be begun.
-    fn commit_group(&self, first: Ticket, requests: &mut [Request], pool: &Pool) -> Result<usize> {
+    /// The group cannot begin.
+    fn commit_group(&self, first: Ticket, requests: &mut [CommitRequest], pool: &Pool) -> Result<usize> {
         let (commits, live) = (self.commits(), self.live());
+        let watch = CommitWatch::start();
         let mut turn = self.turn_to_commit();
+        // Held for the whole group, so that its requests see each other's changes.
         let mut stripes = live.stripes();
         let mut group = turn.group(self.store())?;
         let epoch = group.epoch();
@@ -145,7 +162,7 @@ impl Database {
             match join(&mut group, &mut stripes, request) {
                 Ok(()) => {
                     if let Some(outcome) = request.outcome.take() {
-                        // Read once the request is answered, and only if it has not failed.
+                        // The caller reads this once its request is answered, and only if it has not failed.
                         let _ = outcome.set(Committed { epoch, place: num_added, numbers: group.take_numbers() });
                     }
                     durability = durability.strongest(request.durability);
@@ -158,6 +175,7 @@ impl Database {
                 break;
             }
         }
+        // Only a sync takes long enough that waiting for more callers pays.
         let begin = (durability == Durability::Sync && num_added > 0).then(Instant::now);
         let committed = match num_added {
             0 => Ok(()),
@@ -169,6 +187,7 @@ impl Database {
             Ok(()) if num_added == 0 => {}
             Ok(()) => commits.counters.count_group(num_added.into()),
             Err(error) => {
+                // The epoch will be used again: its notes in the version table must not cause conflicts.
                 stripes.take_back(epoch);
                 let taken = (first..).zip(&mut requests[..num_taken]);
                 for (ticket, request) in taken.filter(|(_, request)| !request.has_failed) {
@@ -179,18 +198,36 @@ impl Database {
         drop(stripes);
         let num_pending_bytes = turn.num_pending_bytes();
         drop(turn);
+        // After the guard, which a subscriber of events may need.
+        watch.report(num_added);
         self.background().has_pending(num_pending_bytes);
         Ok(num_taken)
     }
 
-    /// Merges what is due after a commit, where nobody else does. That stands whatever becomes of upkeep, which the next
-    /// one tries again.
-    fn maintain_level(&self, pool: &Pool) {
-        let _ = self.maintain(pool, &Silent);
+    /// Merges if a merge is due and none runs. The commit stands even if maintenance fails; the next one tries again.
+    fn maintain_delta(&self, pool: &Pool) {
+        if let Err(error) = self.maintain(pool, &Silent) {
+            tracing::error!(%error, "merge after a commit failed");
+        }
     }
 }
 
-/// How many updates a batch has, each property of an edge that is added counted as one.
+/// Reports a slow group. Without a subscriber, it reads no clock.
+struct CommitWatch(Option<Instant>);
+
+impl CommitWatch {
+    fn start() -> Self {
+        Self(tracing::enabled!(tracing::Level::WARN).then(Instant::now))
+    }
+
+    fn report(&self, commits: u32) {
+        if let Some(time) = self.0.map(|begin| begin.elapsed()).filter(|&time| time > SLOW_COMMIT) {
+            tracing::warn!(commits, seconds = time.as_secs_f64(), "slow commit");
+        }
+    }
+}
+
+/// Number of updates; each property of an added edge counts as one more.
 fn num_changes(updates: &[Update]) -> usize {
     let properties = |update: &Update| match update {
         Update::AddEdge { properties, .. } => properties.len(),
@@ -199,13 +236,15 @@ fn num_changes(updates: &[Update]) -> usize {
     updates.len() + updates.iter().map(properties).sum::<usize>()
 }
 
-/// Adds a request to a group, if what it read is still so.
-fn join(group: &mut Group<'_>, stripes: &mut VersionTable, request: &Request) -> Result<(), Failure> {
+/// Adds a request to the group if its read set is still valid.
+fn join(group: &mut CommitGroup<'_>, stripes: &mut VersionTable, request: &CommitRequest) -> Result<(), CommitFailure> {
+    // Checked as late as here: an earlier request of the sequence may be refused in this very group.
     request.require_next()?;
     if let Some(reads) = &request.reads {
         reads.validate(stripes, group.index_changes(), |key| group.has_id(key))?;
     }
     let epoch = group.epoch();
+    // Before the first transaction begins, changes need not be noted.
     match stripes.are_kept() {
         true => group.add(request.updates.as_slice(), |item| stripes.change(item, epoch))?,
         false => group.add(request.updates.as_slice(), |_| {})?,

@@ -1,24 +1,23 @@
-//! Who commits for whom.
+//! The queue of requests, and the choice of the leader.
 //!
-//! Callers put requests into a queue and get *tickets*, numbers in its order. Whoever waits for an answer while nobody
-//! *leads* does so: takes all that is in the queue, commits it as a group, answers, and goes on until its own request
-//! is answered. Then another who waits leads. Answers are one number, the ticket up to which everything is answered, so
-//! that a group of a hundred costs the leader one write and nobody's line of the cache but that one moves.
+//! Callers queue requests and get *tickets*, ascending numbers. A caller that waits while no other *leads* becomes the
+//! leader. It takes all queued requests, commits them as a group, and answers, until its own request is answered. Then
+//! another waiting caller leads. One number answers: the ticket below which all requests are answered. So a group of a
+//! hundred costs the leader one write, and moves one cache line.
 //!
-//! Followers look again and yield a few times before they park: what a group takes is much less than waking a thread
-//! does. Where more callers wait than there are cores they yield at once, for a core that only looks is one on which
-//! nobody asks for more. Who is to lead while others wait for a core gives way to them now and then, and not each time:
-//! to change threads costs as much as a small group does. A caller who finds nobody else wakes nobody.
+//! Followers look and yield a few times before they park, because a group takes much less time than waking a thread. If
+//! more callers wait than there are cores, they yield at once: a spinning core submits no requests. A new leader yields
+//! now and then to waiting callers, but not each time, because a change of threads costs as much as a small group. A
+//! caller that finds no other wakes none.
 //!
-//! Where a commit takes long, as one that is synced does, a group is worth waiting for: those who were just answered are
-//! about to come again, and would else wait for the next group, and half of all callers for each other half. So a leader
-//! may be *patient*: it waits until as many requests are there as were in the last group and behind it, but no longer
-//! than it was told.
+//! After a slow commit, such as a synced one, waiting for a group pays. The callers that were just answered soon come
+//! again; without a wait they would miss this group, and two halves would alternate. So a leader may be *patient*: it
+//! waits until as many requests are queued as the last group had and left behind, but no longer than the given time.
 //!
-//! Somebody may be *admitted* to lead without a request in the queue, to commit something large, or to be alone while
-//! it makes up what it commits. The place of the leader is kept free for it, so that it waits for one leader at most.
+//! A caller may be *admitted* to lead without a queued request, to commit a large batch, or to be alone while it makes
+//! its request. The next lead is reserved for it, so that it waits for one leader at most.
 //!
-//! This module knows nothing of what is committed, so that a model checker can run it whole.
+//! This module does not know the content of a request, so a model checker can run all of it.
 
 use std::time::Duration;
 
@@ -30,44 +29,44 @@ use super::sync::{
 /// A place in the order of requests.
 pub(crate) type Ticket = u64;
 
-/// The queue.
+/// The queue of requests, with at most one leader.
 #[derive(Debug)]
-pub(crate) struct Queue<R> {
-    state: Mutex<State<R>>,
+pub(crate) struct CommitQueue<R> {
+    state: Mutex<CommitQueueState<R>>,
     /// All requests with tickets below this are answered.
     answered: AtomicU64,
-    /// As in the state, for those who only look.
+    /// Copy of `CommitQueueState::is_led` for callers without the lock.
     is_led: AtomicBool,
-    /// A leader panicked: what it was to answer is unknown.
+    /// A leader panicked: the outcome of its group is unknown.
     is_broken: AtomicBool,
-    /// Callers that wait for an answer, or have one and do not know yet.
+    /// Callers that wait for an answer, or have not noticed it yet.
     num_waiting: AtomicU64,
-    /// Nanoseconds that a leader waits for the callers it expects.
+    /// Nanoseconds that a leader waits for the expected callers.
     patience: AtomicU64,
 }
 
 #[derive(Debug)]
-struct State<R> {
+struct CommitQueueState<R> {
     requests: Vec<R>,
-    /// Of the next request.
+    /// The ticket of the next request.
     next: Ticket,
     is_led: bool,
-    /// The leader, where it was admitted: what it submits itself it commits itself.
+    /// The leader, if it was admitted: it commits its own requests itself.
     admitted: Option<Thread>,
-    /// Who leads next.
+    /// The caller that leads next.
     reserved: Option<Thread>,
-    /// Who is to be woken when its ticket is answered, or when somebody has to lead.
+    /// Threads to wake when their ticket is answered, or when one of them has to lead.
     parked: Vec<(Ticket, Thread)>,
-    /// Room for requests that the leader gives back.
+    /// An empty buffer for requests that the leader gives back.
     spare: Vec<R>,
-    /// The requests that the next group has if all who were answered come again.
+    /// Size of the next group if all answered callers come again.
     num_expected: usize,
-    /// How often somebody was to lead a small group while others waited.
+    /// How often a caller was to lead a small group while others waited.
     num_turns: u32,
 }
 
-impl<R> State<R> {
-    /// Whether who is to lead now gives way.
+impl<R> CommitQueueState<R> {
+    /// Whether the caller that could lead now yields first.
     fn gives_way(&mut self) -> bool {
         if self.is_led || self.requests.len() >= ENOUGH {
             return false;
@@ -77,23 +76,23 @@ impl<R> State<R> {
     }
 }
 
-/// A leader panicked; nobody knows what became of the requests.
+/// A leader panicked; the outcome of its requests is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Broken;
 
-/// The right to lead; dropped, another may.
+/// The right to lead; dropping it passes the right on.
 #[derive(Debug)]
-pub(crate) struct Leading<'a, R> {
-    queue: &'a Queue<R>,
-    /// Whether it was had before, and stays.
+pub(crate) struct GroupLeader<'a, R> {
+    queue: &'a CommitQueue<R>,
+    /// Whether the thread had the right before, and keeps it.
     is_nested: bool,
     /// Requests are taken out and not answered yet.
     is_committing: bool,
 }
 
-impl<R> Default for Queue<R> {
+impl<R> Default for CommitQueue<R> {
     fn default() -> Self {
-        let state = State {
+        let state = CommitQueueState {
             requests: Vec::new(),
             next: 0,
             is_led: false,
@@ -115,20 +114,21 @@ impl<R> Default for Queue<R> {
     }
 }
 
-impl<R> Queue<R> {
-    /// Appends a request. It is committed once somebody waits for it, or for a later one.
+impl<R> CommitQueue<R> {
+    /// Appends a request. It is committed once a caller waits for it or for a later one.
     ///
-    /// Returns its ticket, and how many are in the queue now.
+    /// Returns its ticket, and the number of queued requests.
     pub(crate) fn submit(&self, request: R) -> (Ticket, usize) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.requests.push(request);
         state.next += 1;
         (state.next - 1, state.requests.len())
     }
 
-    /// From now on a leader waits so long at most for callers who are about to come again; at first not at all.
+    /// Sets the time that a leader waits at most for callers that come again; initially zero.
     pub(crate) fn set_patience(&self, time: Duration) {
         let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        // A store only on change: the cache line stays shared.
         if self.patience.load(Ordering::Relaxed) != time {
             self.patience.store(time, Ordering::Relaxed);
         }
@@ -140,12 +140,18 @@ impl<R> Queue<R> {
         self.answered.load(Ordering::Acquire) > ticket
     }
 
-    /// Waits until a request is answered; commits meanwhile what others submit, if nobody does: `commit(first, requests)`
-    /// takes all of these, whose tickets are `first` and the numbers after it.
+    /// Whether a leader panicked. Requests that are not answered by then never are.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken.load(Ordering::Acquire)
+    }
+
+    /// Waits until a request is answered. If no other caller leads, commits all queued requests meanwhile:
+    /// `commit(first, requests)` takes them; their tickets ascend from `first`.
     ///
     /// # Errors
     /// A leader panicked.
     pub(crate) fn wait(&self, ticket: Ticket, commit: impl FnMut(Ticket, &mut Vec<R>)) -> Result<(), Broken> {
+        // An answered request costs no write to a shared cache line.
         if self.is_answered(ticket) {
             return Ok(());
         }
@@ -155,8 +161,8 @@ impl<R> Queue<R> {
         waited
     }
 
-    /// Where others wait, whoever is to lead a small group gives way once in some turns, so that who has an answer gets to
-    /// know it, and perhaps asks for more.
+    /// The loop of `wait`. If others wait, a leader of a small group yields once in some turns, so that answered
+    /// callers notice, and perhaps submit more.
     fn wait_or_lead(
         &self,
         ticket: Ticket,
@@ -164,6 +170,7 @@ impl<R> Queue<R> {
         mut commit: impl FnMut(Ticket, &mut Vec<R>),
     ) -> Result<(), Broken> {
         let mut gives_way = num_others > 0;
+        // With more callers than cores, a spinning core would keep a caller from submitting.
         let num_spins = if num_others < num_cores() { SPINS } else { 0 };
         let mut num_looks = 0;
         loop {
@@ -173,18 +180,23 @@ impl<R> Queue<R> {
             if self.is_broken.load(Ordering::Acquire) {
                 return Err(Broken);
             }
+            // The lock is taken at first, before parking, and while no caller leads. Spinning callers leave it to the
+            // leader.
             if num_looks == 0 || num_looks >= LOOKS || !self.is_led.load(Ordering::Relaxed) {
-                let mut state = self.lock();
+                let mut state = self.state.lock();
+                // A caller gives way once at most, so that one of them leads.
                 if std::mem::take(&mut gives_way) && state.gives_way() {
                     drop(state);
                     yield_now();
                     continue;
                 }
-                if let Some(leading) = self.begin(&mut state) {
+                if let Some(leading) = self.begin(&mut state)? {
                     drop(state);
                     leading.commit_until(ticket, &mut commit);
                     continue;
                 }
+                // Asked under the lock, under which the leader collects parked threads after its answer. So no wake-up
+                // is lost.
                 if num_looks >= LOOKS && !self.is_answered(ticket) {
                     self.park(state, ticket);
                     continue;
@@ -195,68 +207,83 @@ impl<R> Queue<R> {
         }
     }
 
-    /// Waits until nobody leads, and leads.
+    /// Waits until no caller leads, then leads.
     ///
     /// # Errors
     /// A leader panicked.
-    pub(crate) fn admit(&self) -> Result<Leading<'_, R>, Broken> {
+    pub(crate) fn admit(&self) -> Result<GroupLeader<'_, R>, Broken> {
         loop {
             if self.is_broken.load(Ordering::Acquire) {
                 return Err(Broken);
             }
-            let mut state = self.lock();
-            if let Some(leading) = self.begin(&mut state) {
+            let mut state = self.state.lock();
+            if let Some(leading) = self.begin(&mut state)? {
                 state.admitted = Some(current());
                 return Ok(leading);
             }
+            // Reserved, so that callers in the queue cannot lead first again and again.
             if state.reserved.is_none() {
                 state.reserved = Some(current());
             }
+            // No answer wakes this thread, only the end of a lead.
             self.park(state, Ticket::MAX);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<R>> {
-        self.state.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
-    /// Leads, if nobody else does or is about to, or who does is the caller.
-    fn begin(&self, state: &mut State<R>) -> Option<Leading<'_, R>> {
+    /// Takes the right to lead if it is free and not reserved for another thread, or if the calling thread was
+    /// admitted.
+    ///
+    /// # Errors
+    /// A leader panicked.
+    fn begin(&self, state: &mut CommitQueueState<R>) -> Result<Option<GroupLeader<'_, R>>, Broken> {
+        // Asked under the lock: a leader may have panicked since the caller asked. Otherwise, the next answer would
+        // count for the requests of that leader too, and nothing would wake a caller that parks now.
+        if self.is_broken() {
+            return Err(Broken);
+        }
         let is_caller = |thread: &Option<Thread>| thread.as_ref().is_some_and(|thread| thread.id() == current().id());
         if state.is_led {
-            // One that is made gives its right back when it goes, so none is made in vain.
-            return match is_caller(&state.admitted) {
-                true => Some(Leading { queue: self, is_nested: true, is_committing: false }),
+            // Made only to be returned: a dropped `GroupLeader` gives its right back.
+            return Ok(match is_caller(&state.admitted) {
+                true => Some(GroupLeader { queue: self, is_nested: true, is_committing: false }),
                 false => None,
-            };
+            });
         }
         if state.reserved.is_some() {
             if !is_caller(&state.reserved) {
-                return None;
+                return Ok(None);
             }
             state.reserved = None;
         }
         if !state.parked.is_empty() {
-            // Who leads is not to be woken in place of one who waits.
+            // The leader must not be woken in place of a caller that waits.
             let this = current().id();
             state.parked.retain(|(_, thread)| thread.id() != this);
         }
         state.is_led = true;
+        // Relaxed: this copy only tells when to take the lock, and the lock guards the truth.
         self.is_led.store(true, Ordering::Relaxed);
-        Some(Leading { queue: self, is_nested: false, is_committing: false })
+        Ok(Some(GroupLeader { queue: self, is_nested: false, is_committing: false }))
     }
 
-    fn park(&self, mut state: MutexGuard<'_, State<R>>, ticket: Ticket) {
+    /// Whether the calling thread would lead now; the right is given back.
+    #[cfg(test)]
+    pub(super) fn lead(&self) -> Result<bool, Broken> {
+        let begun = self.begin(&mut self.state.lock());
+        begun.map(|leader| leader.is_some())
+    }
+
+    fn park(&self, mut state: MutexGuard<'_, CommitQueueState<R>>, ticket: Ticket) {
         let this = current();
-        // It may have been woken for another reason than being taken out.
+        // The thread may have been woken while its entry is still in the list.
         state.parked.retain(|(_, thread)| thread.id() != this.id());
         state.parked.push((ticket, this));
         drop(state);
         park();
     }
 
-    /// Takes those out who have their answers.
-    fn answered_ones(&self, state: &mut State<R>) -> Vec<Thread> {
+    /// Removes the parked threads whose tickets are answered.
+    fn answered_ones(&self, state: &mut CommitQueueState<R>) -> Vec<Thread> {
         if state.parked.is_empty() {
             return Vec::new();
         }
@@ -265,24 +292,25 @@ impl<R> Queue<R> {
     }
 }
 
-impl<R> Leading<'_, R> {
-    /// The queue, with the requests that are expected or as many as came in time.
-    fn gathered(&self) -> MutexGuard<'_, State<R>> {
-        let mut state = self.queue.lock();
+impl<R> GroupLeader<'_, R> {
+    /// The queue, once the expected requests have come or the time is over.
+    fn gathered(&self) -> MutexGuard<'_, CommitQueueState<R>> {
+        let mut state = self.queue.state.lock();
         let patience = Duration::from_nanos(self.queue.patience.load(Ordering::Relaxed));
         if patience.is_zero() || state.requests.len() >= state.num_expected {
             return state;
         }
         let begin = Instant::now();
         while state.requests.len() < state.num_expected && begin.elapsed() < patience {
+            // Without the lock, so that the expected callers can submit.
             drop(state);
             yield_now();
-            state = self.queue.lock();
+            state = self.queue.state.lock();
         }
         state
     }
 
-    /// Commits what is in the queue, and what comes meanwhile, until a request is answered.
+    /// Commits queued requests, and those that come meanwhile, until a request is answered.
     fn commit_until(mut self, ticket: Ticket, commit: &mut impl FnMut(Ticket, &mut Vec<R>)) {
         let queue = self.queue;
         while !queue.is_answered(ticket) {
@@ -291,36 +319,42 @@ impl<R> Leading<'_, R> {
             let mut requests = std::mem::replace(&mut state.requests, spare);
             let end = state.next;
             drop(state);
+            // A panic from here on leaves the outcome of these requests unknown.
             self.is_committing = true;
             let num_requests = requests.len();
             commit(end - num_requests as u64, &mut requests);
             requests.clear();
+            // One release store answers all requests of the group.
             queue.answered.store(end, Ordering::Release);
             self.is_committing = false;
-            let mut state = queue.lock();
+            let mut state = queue.state.lock();
             state.spare = requests;
+            // The answered callers may come again, beside those that wait already.
             state.num_expected = num_requests + state.requests.len();
             let answered = queue.answered_ones(&mut state);
             drop(state);
+            // Outside the lock: woken threads may need it at once.
             answered.iter().for_each(Thread::unpark);
         }
     }
 }
 
-impl<R> Drop for Leading<'_, R> {
+impl<R> Drop for GroupLeader<'_, R> {
     fn drop(&mut self) {
         let queue = self.queue;
         if self.is_committing {
+            // The leader panicked: which requests are committed is unknown.
             queue.is_broken.store(true, Ordering::Release);
         }
-        let mut state = queue.lock();
+        let mut state = queue.state.lock();
+        // A nested leader leaves the lead to the admission that it belongs to.
         if !self.is_nested {
             state.is_led = false;
             state.admitted = None;
             queue.is_led.store(false, Ordering::Relaxed);
         }
         let mut woken = queue.answered_ones(&mut state);
-        // Those who are left have requests in the queue, or wait to be admitted: one of them leads.
+        // The threads left have queued requests or wait to be admitted: wake one to lead. After a panic, wake all.
         let next = match (queue.is_broken.load(Ordering::Relaxed), state.reserved.clone()) {
             (true, _) => state.parked.len(),
             (false, Some(reserved)) => {

@@ -1,51 +1,51 @@
-//! What was committed, and how long it took.
+//! Counters and latencies of commits.
 //!
-//! Counters are single numbers without order between them. Times are kept by their magnitude, eight steps to a power of
-//! two, and of many commits only of one in sixteen: two looks at the clock take as long as a small commit in a large
-//! group.
+//! Counters are independent atomic numbers without an order between them. Latencies are kept in a histogram of eight
+//! steps a power of two. After the first commits only one in sixteen is timed: two reads of the clock take as long as a
+//! small commit in a large group.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Steps of a power of two.
+/// Histogram steps in a power of two.
 const STEPS: u64 = 8;
 /// Powers of two of nanoseconds: up to an hour.
 const POWERS: u64 = 42;
-/// After so many commits, only every [`SAMPLE`]th is timed.
+/// From this commit on, only every [`SAMPLE`]th is timed.
 const ALWAYS: u64 = 1 << 10;
 const SAMPLE: u64 = 16;
 
-/// What was committed since the database was opened.
+/// Counters of commits since the database was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommitStats {
-    /// Commits that were answered well.
+    /// Commits that succeeded.
     pub commits: u64,
-    /// Transactions that lost against another.
+    /// Transactions refused because of a conflict.
     pub conflicts: u64,
-    /// Commits that were refused for what was in them.
+    /// Commits refused because of their content.
     pub invalid: u64,
-    /// Commits that failed for another reason, such as the disk.
+    /// Commits that failed for another reason, such as a disk error.
     pub failures: u64,
-    /// Times that a transaction was tried again.
+    /// Retries of transactions.
     pub retries: u64,
-    /// Transactions that lost so often that they were let in alone.
+    /// Transactions that ran alone after several conflicts.
     pub admitted_alone: u64,
-    /// Groups, each of them one epoch.
+    /// Commit groups; each is one epoch.
     pub groups: u64,
-    /// The most commits of a group.
+    /// Commits in the largest group.
     pub largest_group: u64,
-    /// How long commits took, from the request to the answer: half of them at most so long; 0 where there are none. Within
-    /// an eighth, as the others.
+    /// Median time of a commit in nanoseconds, from the request to the answer, to within an eighth. 0 if none was
+    /// timed.
     pub latency_ns_p50: u64,
-    /// The same of 99 in 100.
+    /// The 99th percentile of the time of a commit, in nanoseconds.
     pub latency_ns_p99: u64,
-    /// The same of 999 in 1,000.
+    /// The 99.9th percentile of the time of a commit, in nanoseconds.
     pub latency_ns_p999: u64,
 }
 
-/// What is counted.
+/// The counters themselves.
 #[derive(Debug)]
-pub(crate) struct Counters {
+pub(crate) struct CommitCounters {
     commits: AtomicU64,
     pub(crate) conflicts: AtomicU64,
     pub(crate) invalid: AtomicU64,
@@ -57,7 +57,7 @@ pub(crate) struct Counters {
     latencies: [AtomicU64; (STEPS * POWERS) as usize],
 }
 
-impl Default for Counters {
+impl Default for CommitCounters {
     fn default() -> Self {
         let zero = AtomicU64::default;
         Self {
@@ -74,13 +74,13 @@ impl Default for Counters {
     }
 }
 
-impl Counters {
-    /// Counts one more.
+impl CommitCounters {
+    /// Adds one.
     pub(crate) fn count(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A group was committed. Only one does so at a time.
+    /// Counts a committed group. Only the leader calls this, so that no atomic addition is needed.
     pub(crate) fn count_group(&self, num_commits: u64) {
         let add =
             |counter: &AtomicU64, number| counter.store(counter.load(Ordering::Relaxed) + number, Ordering::Relaxed);
@@ -91,13 +91,13 @@ impl Counters {
         }
     }
 
-    /// The time, if this commit is to be timed.
+    /// The start time, if this commit is to be timed.
     #[inline]
     pub(crate) fn start(&self, number: u64) -> Option<Instant> {
         (number < ALWAYS || number.is_multiple_of(SAMPLE)).then(Instant::now)
     }
 
-    /// A commit was answered that began at `start`.
+    /// Records the latency of an answered commit.
     #[inline]
     pub(crate) fn finish(&self, start: Option<Instant>) {
         if let Some(start) = start {
@@ -105,7 +105,7 @@ impl Counters {
         }
     }
 
-    /// What was counted.
+    /// The values of all counters.
     pub(crate) fn stats(&self) -> CommitStats {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let latencies: Vec<u64> = self.latencies.iter().map(get).collect();
@@ -125,27 +125,29 @@ impl Counters {
     }
 }
 
-/// The step that a time falls into.
+/// The histogram step of a time.
 fn place(time: Duration) -> usize {
+    // `ilog2` panics at 0.
     let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1);
     let power = u64::from(ns.ilog2());
-    // What comes after the highest bit, of which three are kept.
+    // Keeps the three bits below the highest one.
     let step = (ns << 3 >> power) & (STEPS - 1);
     let place = power * STEPS + step;
     place.min(STEPS * POWERS - 1) as usize
 }
 
-/// The end of a step, in nanoseconds.
+/// The upper end of a step, in nanoseconds.
 fn end(place: usize) -> u64 {
     let (power, step) = (place as u64 / STEPS, place as u64 % STEPS);
     (1 << power) + ((step + 1) << power >> 3)
 }
 
-/// The time that so many in a thousand do not exceed.
+/// The time that `per_mille` of a thousand commits do not exceed.
 fn quantile(counts: &[u64], per_mille: u64) -> u64 {
     let all: u64 = counts.iter().sum();
     let mut left = (all * per_mille).div_ceil(1000);
     for (place, &count) in counts.iter().enumerate() {
+        // `left` is 0 only if no commit was timed.
         if count >= left && left > 0 {
             return end(place);
         }
@@ -164,7 +166,7 @@ mod tests {
             let end = end(place(Duration::from_nanos(ns)));
             assert!(end >= ns && end <= ns + ns / 8 + 1, "{ns}: {end}");
         }
-        let counters = Counters::default();
+        let counters = CommitCounters::default();
         assert_eq!(counters.stats(), CommitStats::default());
         for number in 1..=1000_u64 {
             counters.latencies[place(Duration::from_micros(number))].fetch_add(1, Ordering::Relaxed);
@@ -180,7 +182,7 @@ mod tests {
 
     #[test]
     fn many_commits_are_sampled() {
-        let counters = Counters::default();
+        let counters = CommitCounters::default();
         let timed = |numbers: std::ops::Range<u64>| numbers.filter(|&number| counters.start(number).is_some()).count();
         assert_eq!((timed(0..1024), timed(1024..2048)), (1024, 64));
     }

@@ -1,78 +1,79 @@
-//! From updates to a version of the live graph that has them.
+//! Applies updates to the memtable.
 //!
-//! First every update is checked and its keys become ids, and nothing has happened yet. Then the changes
-//! are made, in groups: edges until a vertex goes, the edges that this vertex has by then, and so on.
+//! First, all updates are checked and their keys become ids; nothing has happened yet. Then the changes are made in
+//! steps: all edges up to the removal of a vertex, then the edges that this vertex has by then, and so on.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::{MAX_VERTICES, VertexId};
-use graph::property::OwnedValue;
-use graph::{Direction, Graph};
-use lama::{ArcData, Finder, GraphOptions, Key, KeyScheme, Overlay, Underlay};
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_base::{MAX_VERTICES, VertexId};
+use anden_graph::property::OwnedValue;
+use anden_graph::{Graph, GraphKind};
+use anden_snapshots::{ArcData, Finder, GraphOptions, Key, KeyScheme, Overlay, OverlayBase};
+use foldhash::{HashMap, HashMapExt};
 
-use super::batch::{ArcUpdate, Batch};
+use super::batch::{ArcBatch, ArcUpdate};
 use super::below::Below;
 use super::bulk::BulkRows;
 use super::edges::{EdgePlan, PlannedAction, stored};
 use super::entries::entries_of;
-use super::pairs::Given;
+use super::pairs::BatchInput;
 use super::strict::StrictChecker;
 use super::unique::UniqueValues;
 use super::update::{EdgeAction, EdgeId, Missing, NewValue, Update};
-use super::values::{Properties, typed};
+use super::values::{BatchSchema, typed};
 use super::version::LiveVersion;
-use super::{UNDERLAY_BITS, Writer, logged, roomy};
+use super::{MemtableWriter, OVERLAY_BASE_BITS, logged, overflow};
+use crate::error::PropertyOf;
 use crate::fitting::{EdgeWeight, fitting_key, weight_bits};
 use crate::log::{Durability, Log};
 use crate::validation::ReadKey;
-use crate::{Error, Result};
+use crate::{ElementKey, Error, Result};
 
-/// The room for the bytes of a batch in the log that is kept from one batch to the next.
+/// Bytes of the WAL record buffer that are kept for the next batch.
 const MAX_RECORD_BYTES: usize = 1 << 20;
 
-/// Fewer updates than this are looked at by one thread: others would not be awake in time.
+/// Fewer updates are planned by one thread: others would not wake in time.
 const SERIAL_UPDATES: usize = 4 << 10;
 
-/// Fewer edges with properties than this are planned one by one: there is little to fetch ahead.
+/// Fewer edges with properties are planned one by one: there is little to prefetch.
 const SERIAL_ROWS: usize = 64;
 
-/// What a commit changes: the arcs and rows of many edges that were planned together, then the steps of a plan.
+/// The changes of a commit: arcs and rows of edges planned together, then the steps of a plan.
 pub(super) struct BatchChanges<'b, 'u> {
-    pub(super) plan: Plan,
-    pub(super) batch: &'b mut Batch,
+    pub(super) plan: BatchPlan,
+    pub(super) batch: &'b mut ArcBatch,
     pub(super) rows: BulkRows<'u>,
 }
 
-/// Where commits are written before they happen.
+/// Where and how durably commits are logged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Logging<'a> {
-    /// `None` where nothing outlives the handle.
+    /// `None` if nothing outlives the handle.
     pub(super) log: Option<&'a Log>,
     pub(super) durability: Durability,
 }
 
-/// An update whose keys are ids.
+/// An update with ids in place of keys.
 #[derive(Debug)]
 pub(super) enum IdUpdate {
-    /// The edge is to be there with a weight of these bits, or to be gone.
+    /// Inserts or deletes an edge.
     Edge(EdgeUpdate),
-    /// All edges of the pair are to have a weight of these bits; where there is none, one is made.
+    /// Sets the weight of all edges of a pair, or adds an edge.
     SetWeight(EdgeUpdate),
     AddVertex(VertexId),
     RemoveVertex(VertexId),
-    /// By the place of the value in the plan.
+    /// Sets a value of a vertex; the index of the value in the plan.
     SetValue(usize),
-    /// The edge that was added last is to have a value of the property at a place.
+    /// Sets a value of the last added edge of a pair, of the property at an index.
     SetEdgeValue {
         source: VertexId,
         target: VertexId,
         place: usize,
         value: OwnedValue,
     },
-    /// One edge of a multigraph is to change, or to be gone.
+    /// Changes or removes one edge of a multigraph.
     Action {
         source: VertexId,
         target: VertexId,
@@ -81,18 +82,18 @@ pub(super) enum IdUpdate {
     },
 }
 
-/// A change that can be made without a look at what is there.
+/// A change that needs no look at the current state.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
-    /// An entry is to be there, or to be gone; of a multigraph, one more, or all of the pair.
+pub(super) enum BatchStep {
+    /// Inserts an arc or deletes it; in a multigraph, inserts one more or deletes all of the pair.
     Edge(EdgeUpdate),
     AddVertex(VertexId),
     RemoveVertex(VertexId),
-    /// By the place of the value in the plan.
+    /// Sets a value of a vertex; the index of the value in the plan.
     SetValue(usize),
 }
 
-/// An edge, and its row and weight; `None` where it is to be gone.
+/// An edge with its row and weight; `None` to delete it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EdgeUpdate {
     pub(crate) source: VertexId,
@@ -100,22 +101,22 @@ pub(crate) struct EdgeUpdate {
     pub(crate) addition: Option<ArcData>,
 }
 
-/// A batch that can be applied.
+/// A checked batch, ready to be applied.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) steps: Vec<Step>,
-    /// Of the vertices from the bound on, in the order of their ids.
+pub(super) struct BatchPlan {
+    pub(super) steps: Vec<BatchStep>,
+    /// Keys of the new vertices, ascending by id.
     pub(super) new_keys: Vec<Key>,
     pub(super) new_ids: HashMap<Key, VertexId>,
     pub(super) vertex_bound: usize,
-    /// Of the vertices.
-    pub(super) properties: Properties,
+    /// The vertex properties.
+    pub(super) properties: BatchSchema,
     pub(super) values: Vec<PlannedValue>,
-    pub(super) edge_properties: Properties,
+    pub(super) edge_properties: BatchSchema,
     pub(super) edges: EdgePlan,
 }
 
-/// A value that a vertex is to have of the property at a place.
+/// A value for the property of a vertex at an index of the schema.
 #[derive(Debug)]
 pub(super) struct PlannedValue {
     pub(super) vertex: VertexId,
@@ -124,15 +125,15 @@ pub(super) struct PlannedValue {
 }
 
 impl EdgeUpdate {
-    /// The arcs of out-lists that the edge is.
+    /// Calls `body` with the arcs of out-lists that the edge consists of.
     #[inline(always)]
     pub(crate) fn for_each_arc(self, options: &GraphOptions, mut body: impl FnMut(ArcUpdate)) {
         let Self { source, target, addition } = self;
         let arc = |list, neighbour| ArcUpdate { list, neighbour, addition };
-        match (options.ordered, options.direction) {
+        match (options.ordered, options.graph_kind) {
             (true, _) if source == target => {}
             (true, _) => body(arc(source.min(target), source.max(target))),
-            (false, Direction::Undirected) if source != target => {
+            (false, GraphKind::Undirected) if source != target => {
                 body(arc(source, target));
                 body(arc(target, source));
             }
@@ -141,19 +142,19 @@ impl EdgeUpdate {
     }
 }
 
-impl Writer {
-    /// Applies a batch, and makes a version with it; `changed` is called with what changes.
+impl MemtableWriter {
+    /// Applies a batch and returns the version after it. Calls `changed` with each read key that changes.
     pub(super) fn apply(
         &mut self,
-        given: Given<'_>,
+        given: BatchInput<'_>,
         logging: Logging<'_>,
         pool: &Pool,
         changed: Option<&mut dyn FnMut(ReadKey)>,
     ) -> Result<Arc<LiveVersion>> {
         let as_updates;
         let (updates, missing) = match given {
-            Given::Updates(updates, missing) => (updates, missing),
-            Given::Pairs(edges) => {
+            BatchInput::Updates(updates, missing) => (updates, missing),
+            BatchInput::Pairs(edges) => {
                 self.require_whole()?;
                 if let Some(plan) = self.plan_pairs(edges, pool) {
                     self.commit_pairs((edges, plan), logging, pool, changed)?;
@@ -179,14 +180,14 @@ impl Writer {
         })
     }
 
-    /// Logs and applies a plan that was made over the newest version, and makes a version with it; `changed` is called
-    /// with what goes with a vertex.
+    /// Logs and applies a plan made over the newest version. Returns the version after it. Calls `changed` with the
+    /// read keys that a removed vertex takes along.
     ///
     /// # Errors
-    /// The log: nothing has happened. A lack of memory, or damage: nothing follows.
+    /// The WAL: nothing has happened. A lack of memory, or damage: the memtable takes no further commits.
     pub(super) fn commit_plan(
         &mut self,
-        plan: Plan,
+        plan: BatchPlan,
         logging: Logging<'_>,
         pool: &Pool,
         changed: &mut dyn FnMut(ReadKey),
@@ -197,27 +198,26 @@ impl Writer {
     }
 
     /// # Errors
-    /// A batch failed half way.
+    /// An earlier batch failed half way.
     pub(super) fn require_whole(&self) -> Result<()> {
         if self.is_broken {
-            let what = "an earlier batch failed half way: make a checkpoint, which keeps what was committed before it";
-            return Err(Error::Option(what.into()));
+            return Err(Error::FailedBatch);
         }
         Ok(())
     }
 
-    /// Does something with room for arcs.
-    fn with_batch(&mut self, body: impl FnOnce(&mut Self, &mut Batch) -> Result<()>) -> Result<Arc<LiveVersion>> {
+    /// Runs `body` with the buffer for arcs.
+    fn with_batch(&mut self, body: impl FnOnce(&mut Self, &mut ArcBatch) -> Result<()>) -> Result<Arc<LiveVersion>> {
         self.require_whole()?;
-        // Of the right kind, should the body panic.
-        let mut batch = std::mem::replace(&mut self.batch, Batch::new(self.underlay.view().options()));
+        // The replacement has the right width, in case the body panics.
+        let mut batch = std::mem::replace(&mut self.batch, ArcBatch::new(self.overlay_base.view().options()));
         batch.clear();
         let done = body(self, &mut batch);
         self.batch = batch;
         done.map(|()| Arc::clone(&self.newest))
     }
 
-    /// Logs changes, and applies them.
+    /// Logs changes and applies them.
     fn commit(
         &mut self,
         changes: BatchChanges<'_, '_>,
@@ -231,13 +231,13 @@ impl Writer {
             changes,
             |this, changes, record| {
                 let num_known = [this.properties.schema.len(), this.edges.schema.len()];
-                logged::encode(changes, this.underlay.view().options(), (this.vertex_bound, num_known), record);
+                logged::encode(changes, this.overlay_base.view().options(), (this.vertex_bound, num_known), record);
             },
             |this, changes| this.carry_out(changes, pool, changed),
         )
     }
 
-    /// Logs what `encode` says of some changes, of vertices below `bound`, makes them, and makes a version with them.
+    /// Logs the record that `encode` makes, applies the changes, and makes a version. New ids are below `bound`.
     pub(super) fn commit_as<T>(
         &mut self,
         logging: Logging<'_>,
@@ -246,22 +246,24 @@ impl Writer {
         encode: impl FnOnce(&Self, &T, &mut Vec<u8>),
         carry_out: impl FnOnce(&mut Self, T) -> Result<()>,
     ) -> Result<()> {
-        // What there is no room for is not in the log either, where whoever opens it would meet it again.
+        // Before logging: a commit without room must not be in the WAL, or every recovery would fail at it.
         self.make_room(bound)?;
         let epoch = self.epoch;
         if let Some(log) = logging.log {
             let mut record = std::mem::take(&mut self.record);
             record.clear();
             encode(self, &changes, &mut record);
+            // The WAL comes before the memtable: a commit that readers see is logged.
             let appended = log.append(epoch, &record, logging.durability);
             record.shrink_to(MAX_RECORD_BYTES);
             self.record = record;
             appended?;
         }
-        // From here on only a lack of memory, or damage, can stop it.
+        // From here on only a lack of memory or damage can stop the batch, half applied.
         self.is_broken = true;
         if let Err(error) = carry_out(self, changes) {
             if let Some(log) = logging.log {
+                // The batch is not published, so recovery must not find its record.
                 log.take_back(epoch)?;
             }
             return Err(error);
@@ -282,37 +284,38 @@ impl Writer {
         self.take_vertices(&mut plan);
         rows.store(&self.edges.rows, pool);
         self.revive_ends(batch);
-        let options = *self.underlay.view().options();
+        let options = *self.overlay_base.view().options();
         for step in plan.steps.drain(..) {
             match step {
-                Step::Edge(edge) => {
+                BatchStep::Edge(edge) => {
                     if edge.addition.is_some() {
                         self.revive(edge.source);
                         self.revive(edge.target);
                     }
                     edge.for_each_arc(&options, |arc| batch.push(arc));
                 }
-                Step::AddVertex(vertex) => self.revive(vertex),
-                Step::RemoveVertex(vertex) if self.is_live(vertex) => {
+                BatchStep::AddVertex(vertex) => self.revive(vertex),
+                // The vertex takes along the edges that it has by now: apply the earlier steps first.
+                BatchStep::RemoveVertex(vertex) if self.is_live(vertex) => {
                     self.change_arcs(batch, pool)?;
                     self.remove_vertex(vertex, batch, pool, changed)?;
                 }
-                Step::RemoveVertex(_) => {}
-                Step::SetValue(place) => self.set_value(&mut plan.values[place]),
+                BatchStep::RemoveVertex(_) => {}
+                BatchStep::SetValue(place) => self.set_value(&mut plan.values[place]),
             }
         }
         self.steps = plan.steps;
         self.change_arcs(batch, pool)
     }
 
-    /// Makes the new vertices of a plan, for which there is room, its properties, and the rows of its edges.
-    pub(super) fn take_vertices(&mut self, plan: &mut Plan) {
+    /// Adds the new vertices, properties and rows of a plan. Room is made already.
+    pub(super) fn take_vertices(&mut self, plan: &mut BatchPlan) {
         for key in plan.new_keys.drain(..) {
             self.keys.push(key, self.vertex_bound as VertexId);
             self.vertex_bound += 1;
             self.num_vertices += 1;
         }
-        // Without keys, ids below the largest are vertices.
+        // Without keys, all ids below the largest are vertices.
         self.num_vertices += plan.vertex_bound - self.vertex_bound;
         self.vertex_bound = plan.vertex_bound;
         if let Some(extended) = plan.properties.take_extended() {
@@ -328,16 +331,16 @@ impl Writer {
         self.edges.next = plan.edges.end();
     }
 
-    /// Plans many updates on all workers, where nothing depends on those before: all are of edges whose ends are
-    /// known, or have their ids as keys, and all are right. Their arcs go to `batch`. `None` where it is otherwise.
+    /// Plans many updates on all workers, if none depends on earlier ones: each concerns an edge, its ends are known or
+    /// dense ids, and it is valid. The arcs go to `batch`. `None` otherwise.
     fn plan_known_edges<'u>(
         &self,
         updates: &'u [Update],
         missing: Missing,
-        batch: &mut Batch,
+        batch: &mut ArcBatch,
         pool: &Pool,
-    ) -> Option<(Plan, BulkRows<'u>)> {
-        let options = self.underlay.view().options();
+    ) -> Option<(BatchPlan, BulkRows<'u>)> {
+        let options = self.overlay_base.view().options();
         if missing == Missing::Strict {
             return None;
         }
@@ -366,14 +369,14 @@ impl Writer {
                 _ => return None,
             })
         };
-        let arcs_each = if options.direction == Direction::Undirected { 2 } else { 1 };
+        let arcs_each = if options.graph_kind == GraphKind::Undirected { 2 } else { 1 };
         let is_every_id_live = self.num_vertices == self.vertex_bound;
         let bounds = batch.collect(pool, updates.len(), arcs_each, |piece, push| {
             let mut bound = self.vertex_bound;
             for index in piece {
                 let edge = edge(index)?;
                 if options.ordered && edge.source == edge.target && !is_every_id_live {
-                    // A loop is no arc here, and yet its vertex is to be there.
+                    // A loop is no arc here, but must add its vertex.
                     return None;
                 }
                 bound = bound.max(edge.source as usize + 1).max(edge.target as usize + 1);
@@ -383,15 +386,15 @@ impl Writer {
         });
         let bound = bounds.into_iter().try_fold(self.vertex_bound, |all, bound| Some(all.max(bound?)));
         if options.has_rows() {
-            // An update that adds nothing leaves a gap.
+            // Removals leave gaps in the row numbers.
             nothing_new.edges.begin_at(first_row + updates.len() as u64);
         }
-        Some((Plan { vertex_bound: bound?, ..nothing_new }, BulkRows::default()))
+        Some((BatchPlan { vertex_bound: bound?, ..nothing_new }, BulkRows::default()))
     }
 
-    /// The id of a key that needs no new one; where keys are ids, an edge that is added may have any.
-    pub(super) fn known_id(&self, key: &Key, is_added: bool, nothing_new: &Plan) -> Option<VertexId> {
-        match (self.underlay.view().options().keys, key) {
+    /// The id of a key that needs no new one. With dense keys, an added edge may have any id.
+    pub(super) fn known_id(&self, key: &Key, is_added: bool, nothing_new: &BatchPlan) -> Option<VertexId> {
+        match (self.overlay_base.view().options().keys, key) {
             (KeyScheme::Dense, &Key::Integer(key)) => {
                 let bound = if is_added { MAX_VERTICES } else { self.vertex_bound };
                 (key < bound as u64).then_some(key as VertexId)
@@ -400,24 +403,24 @@ impl Writer {
         }
     }
 
-    pub(super) fn empty_plan(&self) -> Plan {
-        Plan {
+    pub(super) fn empty_plan(&self) -> BatchPlan {
+        BatchPlan {
             steps: Vec::new(),
             new_keys: Vec::new(),
             new_ids: HashMap::new(),
             vertex_bound: self.vertex_bound,
-            properties: Properties::new(Arc::clone(&self.properties.schema)),
+            properties: BatchSchema::new(PropertyOf::Vertices, Arc::clone(&self.properties.schema)),
             values: Vec::new(),
-            edge_properties: Properties::new(Arc::clone(&self.edges.schema)),
+            edge_properties: BatchSchema::new(PropertyOf::Edges, Arc::clone(&self.edges.schema)),
             edges: EdgePlan::new(self.edges.next),
         }
     }
 
-    /// Checks all updates, and finds the ids of their keys.
-    pub(super) fn plan(&self, updates: &[Update], missing: Missing) -> Result<Plan> {
+    /// Checks all updates, and resolves their keys.
+    pub(super) fn plan(&self, updates: &[Update], missing: Missing) -> Result<BatchPlan> {
         let mut plan = self.empty_plan();
         let mut strict = (missing == Missing::Strict).then(|| StrictChecker::new(self));
-        let mut finder = self.underlay.finder();
+        let mut finder = self.overlay_base.finder();
         for index in 0..updates.len() {
             self.plan_update(&updates[index..], &mut plan, &mut finder, strict.as_mut())
                 .map_err(|error| Error::Update { index, error: Box::new(error) })?;
@@ -426,11 +429,11 @@ impl Writer {
         Ok(plan)
     }
 
-    /// Plans the first of some updates. The strict is strict about it.
+    /// Plans the first of `updates`; the others give new properties their types. `strict` also requires existence.
     pub(super) fn plan_update(
         &self,
         updates: &[Update],
-        plan: &mut Plan,
+        plan: &mut BatchPlan,
         finder: &mut Finder<'_>,
         mut strict: Option<&mut StrictChecker<'_>>,
     ) -> Result<()> {
@@ -446,40 +449,37 @@ impl Writer {
                     let values = self.edge_values(updates, plan)?;
                     self.plan_edge(edge, values, plan, finder)?;
                 }
-                // The usual case needs no plan of rows.
-                _ => plan.steps.push(Step::Edge(edge)),
+                // The usual case needs no rows.
+                _ => plan.steps.push(BatchStep::Edge(edge)),
             },
             Some(IdUpdate::SetWeight(edge)) => self.plan_weight(edge, plan, finder)?,
             Some(IdUpdate::Action { source, target, number, action }) => {
                 if !self.plan_action((source, target), number, action, plan, finder)? {
-                    return Err(match update {
-                        Update::ChangeEdge { id, .. } => Error::no_numbered_edge(&id.source, &id.target, number),
-                        _ => Error::Option("there is no such edge".to_owned()),
-                    });
+                    return Err(missing_edge(update));
                 }
                 if let (Some(strict), Some(ends)) = (strict, stored(self.options(), (source, target))) {
                     strict.see_edges(ends, !self.planned_edges(ends, plan, finder)?.is_empty());
                 }
             }
-            Some(IdUpdate::AddVertex(vertex)) => plan.steps.push(Step::AddVertex(vertex)),
-            Some(IdUpdate::RemoveVertex(vertex)) => plan.steps.push(Step::RemoveVertex(vertex)),
-            Some(IdUpdate::SetValue(place)) => plan.steps.push(Step::SetValue(place)),
+            Some(IdUpdate::AddVertex(vertex)) => plan.steps.push(BatchStep::AddVertex(vertex)),
+            Some(IdUpdate::RemoveVertex(vertex)) => plan.steps.push(BatchStep::RemoveVertex(vertex)),
+            Some(IdUpdate::SetValue(place)) => plan.steps.push(BatchStep::SetValue(place)),
             Some(IdUpdate::SetEdgeValue { source, target, place, value }) => {
                 let must_be_there = strict.is_some() || value != OwnedValue::Null;
                 if !self.plan_edge_value((source, target), place, value, plan, finder)? && must_be_there {
-                    return Err(missing_value(update));
+                    return Err(missing_edge(update));
                 }
             }
         }
         Ok(())
     }
 
-    /// An update with the ids of its keys; `None` where it changes nothing.
+    /// The first of `updates` with ids; `None` if it changes nothing.
     #[inline(always)]
     fn with_ids(
         &self,
         updates: &[Update],
-        plan: &mut Plan,
+        plan: &mut BatchPlan,
         strict: Option<&mut StrictChecker<'_>>,
     ) -> Result<Option<IdUpdate>> {
         let Some(update) = updates.first() else { return Ok(None) };
@@ -507,20 +507,20 @@ impl Writer {
         source: &Key,
         target: &Key,
         weight: Option<EdgeWeight>,
-        plan: &mut Plan,
+        plan: &mut BatchPlan,
         strict: Option<&StrictChecker<'_>>,
     ) -> Result<EdgeUpdate> {
-        let bits = weight_bits((source, target), weight, self.underlay.view().options())?;
+        let bits = weight_bits((source, target), weight, self.overlay_base.view().options())?;
         let source = self.id_to_be(source, plan, strict)?;
         let target = self.id_to_be(target, plan, strict)?;
         Ok(EdgeUpdate { source, target, addition: Some(ArcData::of_weight(bits)) })
     }
 
-    /// Plans a value of a vertex. To take one away makes no vertex.
+    /// Plans a value of a vertex. Null adds no vertex.
     fn vertex_value(
         &self,
         updates: &[Update],
-        plan: &mut Plan,
+        plan: &mut BatchPlan,
         strict: Option<&mut StrictChecker<'_>>,
     ) -> Result<Option<IdUpdate>> {
         let Some(Update::SetVertexProperty { vertex, name, value }) = updates.first() else { return Ok(None) };
@@ -529,8 +529,7 @@ impl Writer {
             _ => None,
         });
         let (place, property_type) = plan.properties.find(name, said_of_it)?;
-        let wrong = |what| Error::Option(format!("vertex {vertex}: {what}"));
-        let value = typed(name, value, property_type).map_err(wrong)?;
+        let value = typed(name, value, property_type).map_err(|error| error.for_vertex(vertex))?;
         let id = match value.as_value().is_null() && strict.is_none() {
             true => self.id(vertex, plan)?,
             false => Some(self.id_to_be(vertex, plan, strict.as_deref())?),
@@ -538,17 +537,17 @@ impl Writer {
         if let (Some(strict), Some(id)) = (strict, id)
             && !strict.see_value(place, id, &value)?
         {
-            return Err(Error::Option(format!("vertex {vertex} has no {name:?} to remove")));
+            return Err(Error::NoValueToRemove { element: ElementKey::Vertex(vertex.clone()), property: name.clone() });
         }
         plan.values.extend(id.map(|vertex| PlannedValue { vertex, place, value }));
         Ok(id.map(|_| IdUpdate::SetValue(plan.values.len() - 1)))
     }
 
-    /// Plans a value of an edge, which must be there unless the value is taken away.
+    /// Plans a value of an edge. The edge must exist, unless the value is null.
     fn edge_value(
         &self,
         updates: &[Update],
-        plan: &mut Plan,
+        plan: &mut BatchPlan,
         strict: Option<&StrictChecker<'_>>,
     ) -> Result<Option<IdUpdate>> {
         let Some(Update::SetEdgeProperty { source, target, name, value }) = updates.first() else { return Ok(None) };
@@ -563,24 +562,25 @@ impl Writer {
         Ok(Some(IdUpdate::SetEdgeValue { source, target, place, value }))
     }
 
-    /// What becomes of one edge.
-    fn edge_action(&self, updates: &[Update], plan: &mut Plan) -> Result<IdUpdate> {
+    /// Resolves a change of one edge of a multigraph.
+    fn edge_action(&self, updates: &[Update], plan: &mut BatchPlan) -> Result<IdUpdate> {
         let Some(Update::ChangeEdge { id: EdgeId { source, target, number }, action }) = updates.first() else {
-            return Err(Error::Option("there is no such edge".to_owned()));
+            return Err(Error::internal("an update of one edge names none"));
         };
         let options = self.options();
         if !options.multigraph {
-            let what = "edges have numbers in multigraphs only, which are loaded with --duplicates keep";
-            return Err(Error::Option(format!("the edge from {source} to {target}: #{number}: {what}")));
+            return Err(Error::no_edge_numbers((source, target), *number));
         }
         let ends = self.id(source, plan)?.zip(self.id(target, plan)?);
+        let numbered = |error: Error| error.with_number(*number);
         let action = match action {
             EdgeAction::Remove => PlannedAction::Remove,
             &EdgeAction::SetWeight(weight) => {
-                PlannedAction::SetWeight(weight_bits((source, target), Some(weight), options)?)
+                PlannedAction::SetWeight(weight_bits((source, target), Some(weight), options).map_err(numbered)?)
             }
             EdgeAction::SetProperty { name, value } => {
-                let (place, value) = self.edge_property((source, target), (name, value), updates, plan)?;
+                let planned = self.edge_property((source, target), (name, value), updates, plan);
+                let (place, value) = planned.map_err(numbered)?;
                 PlannedAction::SetValue(place, value)
             }
         };
@@ -588,107 +588,105 @@ impl Writer {
         Ok(IdUpdate::Action { source, target, number: *number, action })
     }
 
-    /// The values that the first of some updates gives the edge that it adds, with the places of their properties.
-    fn edge_values(&self, updates: &[Update], plan: &mut Plan) -> Result<Vec<(usize, OwnedValue)>> {
+    /// The values of the edge that the first of `updates` adds, with the indexes of their properties.
+    fn edge_values(&self, updates: &[Update], plan: &mut BatchPlan) -> Result<Vec<(usize, OwnedValue)>> {
         let Some(Update::AddEdge { source, target, properties, .. }) = updates.first() else { return Ok(Vec::new()) };
         let value =
             |(name, value): &(Arc<str>, NewValue)| self.edge_property((source, target), (name, value), updates, plan);
         properties.iter().map(value).collect()
     }
 
-    /// The place of a property of edges, and a value in its type. A new property gets a type that holds all that the
-    /// updates say of it.
+    /// The index of an edge property, and a value in its type. The type of a new one holds all its values in `updates`.
     fn edge_property(
         &self,
-        (source, target): (&Key, &Key),
+        ends: (&Key, &Key),
         (name, value): (&str, &NewValue),
         updates: &[Update],
-        plan: &mut Plan,
+        plan: &mut BatchPlan,
     ) -> Result<(usize, OwnedValue)> {
-        let wrong = |what| Error::Option(format!("the edge from {source} to {target}: {what}"));
-        if !self.underlay.view().options().edge_properties {
-            return Err(wrong("the graph was loaded without properties of edges".to_owned()));
+        if !self.overlay_base.view().options().edge_properties {
+            return Err(Error::no_edge_properties(ends));
         }
         let (place, property_type) = plan.edge_properties.find(name, said_of_edges(updates, name))?;
-        Ok((place, typed(name, value, property_type).map_err(wrong)?))
+        Ok((place, typed(name, value, property_type).map_err(|error| error.for_edge(ends))?))
     }
 
     /// The id of a key that names a vertex, or did.
-    pub(super) fn id(&self, key: &Key, plan: &Plan) -> Result<Option<VertexId>> {
-        let view = self.underlay.view();
+    pub(super) fn id(&self, key: &Key, plan: &BatchPlan) -> Result<Option<VertexId>> {
+        let view = self.overlay_base.view();
         let key = fitting_key(key, view.options().keys)?;
         if view.options().keys == KeyScheme::Dense {
             let Key::Integer(id) = key else { return Ok(None) };
             return Ok((id < plan.vertex_bound as u64).then_some(id as VertexId));
         }
-        let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.version.vertex(&key));
-        if let Some(id) = self.keys.id(&key).or_else(|| plan.new_ids.get(&key).copied()).or_else(frozen) {
+        let immutable = || self.immutable.as_ref().and_then(|immutable| immutable.version.vertex(&key));
+        if let Some(id) = self.keys.id(&key).or_else(|| plan.new_ids.get(&key).copied()).or_else(immutable) {
             return Ok(Some(id));
         }
         Ok(view.vertex_dead_or_alive(&key)?.map(|(id, _)| id))
     }
 
-    /// The id of a key that is to name a vertex. Who is strict about it knows the vertices.
-    fn id_to_be(&self, key: &Key, plan: &mut Plan, strict: Option<&StrictChecker<'_>>) -> Result<VertexId> {
+    /// The id of a key, a new one if the key has none. With `strict`, the vertex must exist.
+    fn id_to_be(&self, key: &Key, plan: &mut BatchPlan, strict: Option<&StrictChecker<'_>>) -> Result<VertexId> {
         let known = self.id(key, plan)?;
         if let Some(strict) = strict
             && !known.is_some_and(|id| strict.is_live(id))
         {
-            return Err(Error::Option(format!("vertex {key} does not exist")));
+            return Err(Error::NoVertex { key: key.clone() });
         }
         if let Some(id) = known {
             return Ok(id);
         }
-        let key = fitting_key(key, self.underlay.view().options().keys)?;
-        let id = match (self.underlay.view().options().keys, &key) {
+        let key = fitting_key(key, self.overlay_base.view().options().keys)?;
+        let id = match (self.overlay_base.view().options().keys, &key) {
             (KeyScheme::Dense, Key::Integer(id)) => *id,
             _ => plan.vertex_bound as u64,
         };
         if id >= MAX_VERTICES as u64 {
-            return Err(Error::Option(format!("vertex {key}: a graph has at most {MAX_VERTICES} vertices")));
+            return Err(Error::no_id_left(&key, self.overlay_base.view().options().keys));
         }
         plan.vertex_bound = id as usize + 1;
-        if self.underlay.view().options().keys != KeyScheme::Dense {
+        if self.overlay_base.view().options().keys != KeyScheme::Dense {
             plan.new_ids.insert(key.clone(), id as VertexId);
             plan.new_keys.push(key);
         }
         Ok(id as VertexId)
     }
 
-    /// Prepares for vertices below `bound`.
+    /// Makes room for vertices below `bound`.
     ///
     /// # Errors
-    /// There is no memory for them, or no addresses.
+    /// Not enough memory or address space.
     pub(super) fn make_room(&mut self, bound: usize) -> Result<()> {
-        if bound <= self.underlay.capacity() {
-            // That may be more than what the delta was made for, since an underlay has room for whole pages.
-            return self.delta.grow(self.underlay.capacity().min(MAX_VERTICES));
+        if bound <= self.overlay_base.capacity() {
+            // An overlay base has room for whole pages, which may exceed the container's room.
+            return self.delta.grow(self.overlay_base.capacity().min(MAX_VERTICES));
         }
-        let capacity = roomy(bound);
-        let needed = (capacity * self.sides().len()) as u64 * UNDERLAY_BITS / 8;
-        let budget = base::memory::available();
+        let capacity = overflow(bound);
+        let needed = (capacity * self.directions().len()) as u64 * OVERLAY_BASE_BITS / 8;
+        let budget = anden_base::memory::available();
         if needed > budget {
             let what = format!("to change vertices up to the {bound}-th id");
             return Err(Error::Memory { what, needed, budget });
         }
-        let underlay = Underlay::new(self.underlay.view(), capacity);
-        for &side in self.sides() {
-            underlay.learn(side, &self.underlay);
+        let overlay_base = OverlayBase::new(self.overlay_base.view(), capacity);
+        for &direction in self.directions() {
+            overlay_base.learn(direction, &self.overlay_base);
         }
         self.delta.grow(capacity)?;
-        self.underlay = Arc::new(underlay);
-        // It is too small, and whoever made it makes another.
-        self.next_underlay = None;
+        self.overlay_base = Arc::new(overlay_base);
+        // The prepared overlay base is too small now; the checkpoint makes another.
+        self.next_overlay_base = None;
         Ok(())
     }
 
     pub(super) fn is_live(&self, vertex: VertexId) -> bool {
-        let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.version.is_live(vertex));
-        let known = self.vertices.is_live(vertex, self.epoch).or_else(frozen);
-        known.unwrap_or_else(|| self.underlay.view().is_live(vertex))
+        let immutable = || self.immutable.as_ref().and_then(|immutable| immutable.version.is_live(vertex));
+        let known = self.vertices.is_live(vertex, self.epoch).or_else(immutable);
+        known.unwrap_or_else(|| self.overlay_base.view().is_live(vertex))
     }
 
-    /// Makes sure that an id is a vertex.
+    /// Makes an id a live vertex.
     pub(super) fn revive(&mut self, vertex: VertexId) {
         if !self.is_live(vertex) {
             self.vertices.set(vertex, self.epoch, true);
@@ -699,29 +697,29 @@ impl Writer {
     pub(super) fn remove_vertex(
         &mut self,
         vertex: VertexId,
-        batch: &mut Batch,
+        batch: &mut ArcBatch,
         pool: &Pool,
         changed: &mut dyn FnMut(ReadKey),
     ) -> Result<()> {
         let view = self.version().view();
         let entries = entries_of(&view, &[vertex], pool, &Silent)?;
         for (source, target) in entries {
-            ReadKey::for_each_of_edge(self.underlay.view().options(), source, target, &mut *changed);
+            ReadKey::for_each_of_edge(self.overlay_base.view().options(), source, target, &mut *changed);
             let gone = EdgeUpdate { source, target, addition: None };
-            gone.for_each_arc(self.underlay.view().options(), |arc| batch.push(arc));
+            gone.for_each_arc(self.overlay_base.view().options(), |arc| batch.push(arc));
         }
         self.change_arcs(batch, pool)?;
         self.lose_vertex(vertex)
     }
 
-    /// Ends a vertex, which has no edges any more.
+    /// Removes a vertex that has no edges any more.
     pub(super) fn lose_vertex(&mut self, vertex: VertexId) -> Result<()> {
         self.vertices.set(vertex, self.epoch, false);
         self.num_vertices -= 1;
         self.clear_values(vertex)
     }
 
-    /// Takes all values of a vertex away.
+    /// Removes all values of a vertex.
     fn clear_values(&mut self, vertex: VertexId) -> Result<()> {
         let history = &self.properties.history;
         for place in 0..self.properties.schema.len() {
@@ -736,7 +734,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Gives a vertex, which comes with it, a value, which is taken; what has none loses nothing.
+    /// Moves a value from the plan to its vertex, which becomes live. Null does nothing to a removed vertex.
     pub(super) fn set_value(&mut self, planned: &mut PlannedValue) {
         let PlannedValue { vertex, place, ref mut value } = *planned;
         if !value.as_value().is_null() {
@@ -747,8 +745,9 @@ impl Writer {
         self.properties.history.set(self.epoch, place, vertex, std::mem::replace(value, OwnedValue::Null));
     }
 
-    /// Makes sure that the ends of edges that are added are vertices.
-    pub(super) fn revive_ends(&mut self, batch: &Batch) {
+    /// Makes the ends of added edges live vertices.
+    pub(super) fn revive_ends(&mut self, batch: &ArcBatch) {
+        // While all ids are live, no end can be dead, and the batch need not be scanned.
         if self.num_vertices < self.vertex_bound {
             batch.for_each_addition(|list, neighbour| {
                 self.revive(list);
@@ -757,20 +756,20 @@ impl Writer {
         }
     }
 
-    /// Makes the arcs of a batch, which is empty then, as they are to be; of several changes of one, the last counts.
-    pub(super) fn change_arcs(&mut self, batch: &mut Batch, pool: &Pool) -> Result<()> {
+    /// Applies the arcs of a batch and clears it. If one arc changes several times, the last change counts.
+    pub(super) fn change_arcs(&mut self, batch: &mut ArcBatch, pool: &Pool) -> Result<()> {
         if batch.is_empty() {
             return Ok(());
         }
-        let frozen = self.frozen.as_ref().map(|frozen| &*frozen.version);
-        let below = Below::new(&self.underlay, self.next_underlay.as_deref(), frozen);
+        let immutable = self.immutable.as_ref().map(|immutable| &*immutable.version);
+        let below = Below::new(&self.overlay_base, self.next_overlay_base.as_deref(), immutable);
         self.delta.apply(pool, &below, batch)?;
         batch.clear();
         Ok(())
     }
 }
 
-/// All values that updates give a property of edges.
+/// All values that updates give an edge property.
 pub(super) fn said_of_edges<'u>(updates: &'u [Update], name: &'u str) -> impl Iterator<Item = &'u NewValue> {
     updates.iter().flat_map(move |update| {
         let (set, added) = match update {
@@ -785,13 +784,14 @@ pub(super) fn said_of_edges<'u>(updates: &'u [Update], name: &'u str) -> impl It
     })
 }
 
-/// The edge that is to have a value is not there, or the value that is to be taken away.
-fn missing_value(update: &Update) -> Error {
+/// The error for a change of a missing edge, or for a missing value to remove.
+fn missing_edge(update: &Update) -> Error {
     match update {
         Update::SetEdgeProperty { source, target, name, value } if value.is_null() => {
-            Error::Option(format!("there is no {name:?} of an edge from {source} to {target} to remove"))
+            Error::NoValueToRemove { element: ElementKey::edge((source, target)), property: name.clone() }
         }
         Update::SetEdgeProperty { source, target, .. } => Error::no_edge(source, target),
-        _ => Error::Option("there is no such edge".to_owned()),
+        Update::ChangeEdge { id, .. } => Error::no_numbered_edge(&id.source, &id.target, id.number),
+        _ => Error::internal("an update without an edge misses one"),
     }
 }

@@ -1,94 +1,96 @@
-//! Snapshots and upkeep that nobody asked for.
+//! Background checkpoints and maintenance.
 //!
-//! One thread makes a snapshot once the changes in memory have grown enough; another merges after that where it
-//! is due; both together write no faster than they may. They are begun when they are needed first, and parked while
-//! there is nothing to do.
+//! One thread checkpoints once the changes in memory have grown enough. Another then merges if a merge is due. Both
+//! share a budget of bytes a second. The threads start on first use, and park without work.
 //!
-//! A snapshot is written as fast as it can be while anybody waits for it, and while commits use up their room: they may
-//! add so much before they wait, and whenever a larger part of that is used than a quarter of the part of the snapshot
-//! that is written, the budget does not hold. At an even rate they then wait only where they would wait beside a snapshot
-//! that is never slowed down, unless more than three quarters of making one come after its last byte.
+//! A checkpoint ignores the budget while an append or another snapshot waits for it, and while commits use up their
+//! room. Commits may add a fixed number of bytes before they wait. The budget does not hold while the used part of that
+//! room is larger than a quarter of the part of the snapshot that is written. At an even rate, commits then wait only
+//! if they would also wait beside a checkpoint at full speed. An exception: more than three quarters of the
+//! checkpoint's work follow its last byte.
 //!
-//! A snapshot costs more than to write it: whoever reads a page that it changes makes that page anew. So where changes
-//! come fast, snapshots are not made as often as there is enough for one: after each its thread *rests*, for a
-//! multiple of what it took, unless far more waits by then. A snapshot of four times as much changes few pages more.
+//! A snapshot also costs its readers: each page that it changes has to be patched again. So if changes come fast, the
+//! thread *rests* after a snapshot, for a multiple of its duration, unless far more changes wait by then. A snapshot of
+//! four times as many changes touches few more pages.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use base::parallel::Pool;
-use base::process::Helpers;
-use base::progress::Progress;
-use lama::Store;
+use anden_base::parallel::Pool;
+use anden_base::process::Helpers;
+use anden_base::progress::Progress;
+use anden_snapshots::Store;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::budget::Budget;
-use super::{Live, lock};
+use super::Live;
+use super::budget::WriteBudget;
 use crate::{Error, ErrorKind, Result};
 
-/// A snapshot is made of changes that take so many bytes.
+/// Bytes of changes in memory from which on a checkpoint is due.
 const CHECKPOINT_BYTES: u64 = 64 << 20;
-/// After a snapshot that took some time, none is made for so many times as long,
+/// The thread rests for this many times the duration of the last snapshot,
 const REST: u32 = 15;
-/// unless changes wait that take so many times the bytes that one is made of.
+/// unless changes of this many times the due bytes wait.
 const MUCH: u64 = 4;
-/// So many times as much may wait behind one that is being written.
+/// Changes of this many times the due bytes may come behind a snapshot that is being written.
 const BEHIND: u64 = 3;
-/// With a budget, of changes that take this part of what it leaves: a few times as many may wait, and writing them takes
-/// a few times as much again, however densely they lie.
+/// With a memory budget, the due bytes are one part in this many of the budget beyond the fixed needs. A few times the
+/// due bytes may wait, and writing takes a few times as much again, however densely the changes lie.
 const CHECKPOINT_SHARE: u64 = 48;
-/// A snapshot of less is not worth while.
+/// A smaller checkpoint is not worth its fixed cost.
 const LEAST_CHECKPOINT_BYTES: u64 = 1 << 20;
-/// The bytes of a second that the background writes at most: a fraction of what a disk takes.
+/// Default limit of the bytes a second that the background writes: a fraction of a disk's bandwidth.
 const WRITE_RATE: u64 = 100 << 20;
-/// Commits may have used this part of their room, of the part of the snapshot that is written, for it to be slowed down.
+/// The budget holds while commits have used at most a quarter as large a part of their room as is written of the
+/// snapshot.
 const USED_SHARE: u64 = 4;
-/// Who waits to write looks after this time whether anybody waits for what is written.
+/// Interval at which a throttled write checks whether a caller waits for it.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// What an update takes in memory, as a rule, until it is in a snapshot.
+/// Typical memory of an update until it is in a snapshot.
 const UPDATE_BYTES: u64 = 16;
-/// A batch of so many updates is worth while to be kept, however early snapshots are made.
+/// Batches up to this size go to the memtable, even with a small checkpoint size.
 const LARGE_BATCH: usize = 1 << 18;
-/// Stands for no limit.
+/// No limit.
 const UNLIMITED: u64 = u64::MAX;
 
-/// The bytes of changes from which on a snapshot is made with so much memory.
+/// The bytes of changes from which on a checkpoint is due, with this memory budget.
 pub(crate) fn checkpoint_bytes(memory: Option<u64>) -> u64 {
     let Some(memory) = memory else { return CHECKPOINT_BYTES };
     let free = memory.saturating_sub(super::checkpoint::FIXED_BYTES);
     (free / CHECKPOINT_SHARE).clamp(LEAST_CHECKPOINT_BYTES, CHECKPOINT_BYTES)
 }
 
-/// The threads that work by themselves, and what they are told; dropped, they end.
+/// The background threads and their orders. Dropping this stops the threads.
 #[derive(Debug)]
 pub(crate) struct Background {
-    work: Arc<Work>,
+    work: Arc<BackgroundState>,
     threads: Helpers,
     has_threads: Mutex<bool>,
 }
 
-/// What they work on.
+/// The state that the threads share.
 #[derive(Debug)]
-struct Work {
-    // Dropped first: the log is written as long as the store holds the lock.
+struct BackgroundState {
+    // Dropped first: the WAL is written only while the store holds the lock.
     live: Arc<Live>,
     store: Arc<Store>,
     checkpoint_bytes: AtomicU64,
-    /// Changes of so many bytes were in no snapshot after the last commit, what is being written left out.
+    /// Bytes of changes in no snapshot after the last commit, without those being written.
     pending_bytes: AtomicU64,
-    /// Changes of so many bytes could not be written: it is tried again once there are more.
+    /// Bytes of changes at the last failure; the next attempt needs more.
     failed_bytes: AtomicU64,
-    /// Whether a snapshot is ordered and somebody makes it.
+    /// Whether a checkpoint is ordered or runs.
     is_ordered: AtomicBool,
-    /// Whether there would be one if the thread did not rest.
+    /// Whether the thread rests, and would else make a snapshot.
     is_resting: AtomicBool,
-    /// Held by who merges beside commits, and by who keeps others from it.
+    /// Held by a merge of maintenance, and by a caller that keeps maintenance off.
     upkeep: Mutex<()>,
-    /// Whether somebody waits for a merge to end.
-    is_upkeep_awaited: AtomicBool,
+    /// Number of callers that wait for a merge to end.
+    num_awaiting: AtomicUsize,
     orders: Mutex<Orders>,
-    /// Something is ordered.
+    /// Signals an order.
     ordered: Condvar,
 }
 
@@ -97,38 +99,38 @@ struct Orders {
     is_snapshot_wanted: bool,
     is_merge_wanted: bool,
     is_closing: bool,
-    budget: Budget,
+    budget: WriteBudget,
     report: BackgroundReport,
 }
 
-/// A time in which nothing is merged beside commits; dropped, it is again.
+/// A period without merges of maintenance. Dropping the guard ends it.
 #[derive(Debug)]
 pub struct UpkeepHold<'db>(#[expect(dead_code, reason = "held")] MutexGuard<'db, ()>);
 
-/// What was done in the background since the database was opened.
+/// Counters of the background since the database was opened.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BackgroundReport {
     pub(crate) num_checkpoints: u64,
     pub(crate) num_merges: u64,
-    /// Bytes that both wrote.
+    /// Bytes that checkpoints and merges wrote.
     pub(crate) num_bytes: u64,
-    /// How often they waited to keep to the budget.
+    /// Pauses to keep to the budget.
     pub(crate) num_pauses: u64,
-    /// Why the last attempt failed, if it did.
+    /// The error of the last attempt, if it failed.
     pub(crate) error: Option<Error>,
 }
 
 impl Background {
-    /// Nothing yet, and no thread.
+    /// No orders and no threads yet.
     pub(crate) fn new(store: Arc<Store>, live: Arc<Live>) -> Self {
         let orders = Orders {
             is_snapshot_wanted: false,
             is_merge_wanted: false,
             is_closing: false,
-            budget: Budget::new(WRITE_RATE),
+            budget: WriteBudget::new(WRITE_RATE),
             report: BackgroundReport::default(),
         };
-        let work = Work {
+        let work = BackgroundState {
             store,
             live,
             checkpoint_bytes: AtomicU64::new(CHECKPOINT_BYTES),
@@ -137,45 +139,45 @@ impl Background {
             is_ordered: AtomicBool::new(false),
             is_resting: AtomicBool::new(false),
             upkeep: Mutex::default(),
-            is_upkeep_awaited: AtomicBool::new(false),
+            num_awaiting: AtomicUsize::new(0),
             orders: Mutex::new(orders),
             ordered: Condvar::new(),
         };
         Self { work: Arc::new(work), threads: Helpers::default(), has_threads: Mutex::default() }
     }
 
-    /// A snapshot is made of changes that take more bytes than this; `None`: of none.
+    /// Sets the bytes of changes from which on a checkpoint is due; `None`: never.
     pub(crate) fn set_checkpoint_bytes(&self, num_bytes: Option<u64>) {
         self.work.checkpoint_bytes.store(num_bytes.unwrap_or(UNLIMITED), Ordering::Relaxed);
     }
 
-    /// The bytes that may wait behind a snapshot that is being written.
+    /// Bytes of changes that may come behind a snapshot that is being written.
     pub(crate) fn most_bytes(&self) -> Option<u64> {
         Some(self.work.room()).filter(|&room| room != UNLIMITED)
     }
 
-    /// Whether a batch of so many updates takes more than a snapshot is ever left waiting for.
+    /// Whether a batch of this many updates is larger than the changes that ever wait for a snapshot.
     pub(crate) fn is_very_large(&self, num_updates: usize) -> bool {
         let most_bytes = self.work.checkpoint_bytes.load(Ordering::Relaxed).saturating_mul(MUCH);
         num_updates > LARGE_BATCH && num_updates as u64 > most_bytes / UPDATE_BYTES
     }
 
-    /// Whether a snapshot is ordered and somebody makes it.
+    /// Whether a checkpoint is ordered or runs.
     pub(crate) fn is_ordered(&self) -> bool {
         self.work.is_ordered.load(Ordering::Relaxed)
     }
 
-    /// The background writes at most so many bytes a second; `None`: as many as it can.
+    /// Limits the bytes a second that the background writes; `None`: no limit.
     pub(crate) fn set_write_rate(&self, bytes_per_second: Option<u64>) {
-        lock(&self.work.orders).budget.set_rate(bytes_per_second);
+        self.work.orders.lock().budget.set_rate(bytes_per_second);
         self.work.ordered.notify_all();
     }
 
     pub(crate) fn write_rate(&self) -> Option<u64> {
-        lock(&self.work.orders).budget.rate()
+        self.work.orders.lock().budget.rate()
     }
 
-    /// Learns how many bytes of changes are in no snapshot, and orders one where these are enough.
+    /// Notes the bytes of changes that are in no snapshot, and orders a checkpoint if one is due.
     pub(crate) fn has_pending(&self, num_bytes: u64) {
         self.work.pending_bytes.store(num_bytes, Ordering::Relaxed);
         let due_bytes = self.work.due_bytes();
@@ -186,73 +188,73 @@ impl Background {
         if !is_enough {
             return;
         }
-        let mut orders = lock(&self.work.orders);
+        let mut orders = self.work.orders.lock();
+        // One order is enough: the thread makes snapshots as long as changes are due.
         if orders.is_snapshot_wanted || orders.is_closing {
             return;
         }
         orders.is_snapshot_wanted = true;
-        // Before the thread hears of it: it says when nobody makes one any more.
+        // Before the thread learns of it, because the thread resets the flag when the order ends.
         self.work.is_ordered.store(true, Ordering::Relaxed);
         drop(orders);
         self.work.ordered.notify_all();
-        let mut has_threads = lock(&self.has_threads);
+        let mut has_threads = self.has_threads.lock();
         if !*has_threads {
-            let spawn = |name: &str, body: fn(&Work)| {
+            let spawn = |name: &str, body: fn(&BackgroundState)| {
                 let work = Arc::clone(&self.work);
                 self.threads.spawn(name, move || body(&work))
             };
-            // Where the system has no threads, snapshots are made when they are asked for.
-            if spawn("anden-snapshots", Work::make_snapshots).is_err() {
-                lock(&self.work.orders).is_snapshot_wanted = false;
+            // Without a thread, snapshots are made on request only.
+            if spawn("anden-snapshots", BackgroundState::make_snapshots).is_err() {
+                // Commits must not wait for a snapshot that no thread makes.
+                self.work.orders.lock().is_snapshot_wanted = false;
                 self.work.is_ordered.store(false, Ordering::Relaxed);
                 return;
             }
             *has_threads = true;
-            // And without this one nothing is merged but when it is asked for.
-            let _ = spawn("anden-upkeep", Work::keep_up);
+            // Without this thread, merges run on request only.
+            let _ = spawn("anden-upkeep", BackgroundState::keep_up);
         }
     }
 
-    /// Waits for a merge that goes on, and keeps others from beginning.
+    /// Waits for a running merge, and keeps others from beginning.
     pub(crate) fn hold_upkeep(&self) -> UpkeepHold<'_> {
-        self.work.is_upkeep_awaited.store(true, Ordering::Relaxed);
-        let held = lock(&self.work.upkeep);
-        self.work.is_upkeep_awaited.store(false, Ordering::Relaxed);
+        self.work.num_awaiting.fetch_add(1, Ordering::Relaxed);
+        let held = self.work.upkeep.lock();
+        self.work.num_awaiting.fetch_sub(1, Ordering::Relaxed);
         UpkeepHold(held)
     }
 
-    /// The same, where nobody merges and nobody keeps others from it.
+    /// As [`hold_upkeep`](Self::hold_upkeep), but `None` if maintenance is running or held off.
     pub(crate) fn try_hold_upkeep(&self) -> Option<UpkeepHold<'_>> {
-        match self.work.upkeep.try_lock() {
-            Ok(held) => Some(UpkeepHold(held)),
-            Err(TryLockError::Poisoned(held)) => Some(UpkeepHold(held.into_inner())),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        self.work.upkeep.try_lock().map(UpkeepHold)
     }
 
-    /// A snapshot was made: whatever stood in its way before.
+    /// A snapshot was made, so earlier failures no longer delay the next.
     pub(crate) fn has_succeeded(&self) {
         self.work.failed_bytes.store(0, Ordering::Relaxed);
     }
 
     pub(crate) fn report(&self) -> BackgroundReport {
-        lock(&self.work.orders).report.clone()
+        self.work.orders.lock().report.clone()
     }
 
-    /// Ends the threads: a snapshot that is being written is finished, a merge is given up.
+    /// Stops the threads. A snapshot that is being written is finished, a merge is cancelled.
     pub(crate) fn stop(&self) {
+        // A forked child has none of the threads, so it has none to join.
         if self.is_elsewhere() {
             return;
         }
-        lock(&self.work.orders).is_closing = true;
+        self.work.orders.lock().is_closing = true;
         self.work.ordered.notify_all();
         self.work.is_ordered.store(false, Ordering::Relaxed);
+        // Commits that wait for a checkpoint would else wait for ever.
         self.work.live.look_again();
-        // Where one panicked, what is committed is in memory still.
+        // If a thread panicked, the commits are still in memory.
         self.threads.join();
     }
 
-    /// Whether this is a forked child of the process that opened the database.
+    /// Whether this process is a forked child of the one that opened the database.
     pub(crate) fn is_elsewhere(&self) -> bool {
         self.threads.are_elsewhere()
     }
@@ -264,8 +266,8 @@ impl Drop for Background {
     }
 }
 
-impl Work {
-    /// The bytes of changes from which on a snapshot is made.
+impl BackgroundState {
+    /// The bytes of changes from which on a checkpoint is due.
     fn due_bytes(&self) -> u64 {
         let limit = self.checkpoint_bytes.load(Ordering::Relaxed);
         match self.failed_bytes.load(Ordering::Relaxed) {
@@ -274,16 +276,16 @@ impl Work {
         }
     }
 
-    /// The bytes that may wait behind a snapshot that is being written.
+    /// Bytes of changes that may come behind a snapshot that is being written.
     fn room(&self) -> u64 {
         self.checkpoint_bytes.load(Ordering::Relaxed).saturating_mul(BEHIND)
     }
 
-    /// Waits until bytes that were written are within the budget, while nobody `is_pressing`, who are not to be found out
-    /// with a lock; says how long.
+    /// Waits until the written bytes are within the budget, unless `is_pressing` says that a caller waits. Returns the
+    /// time waited. `is_pressing` must take no lock.
     fn keep_to_budget(&self, num_bytes: u64, is_pressing: impl Fn() -> bool) -> Duration {
         let begin = Instant::now();
-        let mut orders = lock(&self.orders);
+        let mut orders = self.orders.lock();
         orders.report.num_bytes += num_bytes;
         if orders.is_closing || is_pressing() {
             return Duration::ZERO;
@@ -297,7 +299,7 @@ impl Work {
                 break;
             }
             let rest = rest.min(LOOK_AGAIN);
-            orders = self.ordered.wait_timeout(orders, rest).unwrap_or_else(PoisonError::into_inner).0;
+            self.ordered.wait_for(&mut orders, rest);
             now = Instant::now();
         }
         now - begin
@@ -305,13 +307,13 @@ impl Work {
 
     fn make_snapshots(&self) {
         while self.is_wanted(|orders| &mut orders.is_snapshot_wanted) {
-            // Somebody else may have been faster; and more may be committed than one snapshot has.
-            while self.live.num_pending_bytes() > self.due_bytes() && !lock(&self.orders).is_closing {
+            // Another caller may have been faster. More may be committed than one snapshot has.
+            while self.live.num_pending_bytes() > self.due_bytes() && !self.orders.lock().is_closing {
                 let begin = Instant::now();
-                // Where nobody made snapshots any more, who commits would wait for one for ever.
+                // After a panic the loop goes on, for without this thread commits would wait for ever.
                 let made = catch_unwind(AssertUnwindSafe(|| self.make_snapshot()));
                 let paused = made.unwrap_or_else(|_| {
-                    self.has_failed(Error::Option("the thread that makes snapshots panicked".to_owned()));
+                    self.has_failed(Error::internal("the thread that makes snapshots panicked"));
                     Duration::ZERO
                 });
                 self.rest(begin.elapsed().saturating_sub(paused).saturating_mul(REST));
@@ -320,9 +322,9 @@ impl Work {
         }
     }
 
-    /// Nobody makes a snapshot for now, and nobody waits for one.
+    /// Ends the order: no checkpoint runs, and commits must not wait for one.
     fn end_order(&self) {
-        let orders = lock(&self.orders);
+        let orders = self.orders.lock();
         if orders.is_closing || !orders.is_snapshot_wanted {
             self.is_ordered.store(false, Ordering::Relaxed);
         }
@@ -330,56 +332,61 @@ impl Work {
         self.live.look_again();
     }
 
-    /// Gives how long it waited to keep to the budget.
+    /// Makes a snapshot. Returns the time waited for the budget.
     fn make_snapshot(&self) -> Duration {
+        // The rest after an earlier snapshot may have ended the order.
         self.is_ordered.store(true, Ordering::Relaxed);
-        let pace = Pace {
+        let pace = CheckpointThrottle {
             work: self,
             num_bytes: self.live.num_pending_bytes(),
             num_written: AtomicU64::new(0),
             paused: Mutex::default(),
         };
-        // What is pending is frozen now.
+        // The pending changes become immutable now.
         self.pending_bytes.store(0, Ordering::Relaxed);
         match self.live.checkpoint_pending(&self.store, &pace) {
             Ok(made) => {
                 self.failed_bytes.store(0, Ordering::Relaxed);
-                let mut orders = lock(&self.orders);
+                let mut orders = self.orders.lock();
                 orders.report.error = None;
                 orders.report.num_checkpoints += u64::from(made.is_some());
+                // The new delta may make a merge due.
                 orders.is_merge_wanted = true;
                 drop(orders);
                 self.ordered.notify_all();
             }
             Err(error) => self.has_failed(error),
         }
-        pace.paused.into_inner().unwrap_or_else(PoisonError::into_inner)
+        pace.paused.into_inner()
     }
 
-    /// It is tried again once there is more.
+    /// Notes a failure; the next attempt needs more changes.
     fn has_failed(&self, error: Error) {
+        tracing::error!(%error, "background checkpoint failed");
         self.failed_bytes.store(self.live.num_pending_bytes(), Ordering::Relaxed);
-        lock(&self.orders).report.error = Some(error);
+        self.orders.lock().report.error = Some(error);
     }
 
-    /// Waits for some time, or until much waits to become a snapshot. Who commits meanwhile does not wait.
+    /// Rests for this time, or until far more changes are due. Commits do not wait meanwhile.
     fn rest(&self, time: Duration) {
         let end = Instant::now() + time;
-        lock(&self.orders).is_snapshot_wanted = false;
+        // An order from before the rest would end the rest at once.
+        self.orders.lock().is_snapshot_wanted = false;
         self.is_resting.store(true, Ordering::Relaxed);
-        // Those who wait to commit do not order anything. They wait on, where the next one is made at once.
+        // Waiting commits order nothing. They go on waiting only if the next snapshot is made at once.
         let is_much = self.live.num_pending_bytes() > self.due_bytes().saturating_mul(MUCH);
         if !is_much {
             self.end_order();
         }
-        let mut orders = lock(&self.orders);
+        let mut orders = self.orders.lock();
         while !is_much
             && !orders.is_closing
             && !orders.is_snapshot_wanted
             && let Some(rest) = end.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero())
         {
-            orders = self.ordered.wait_timeout(orders, rest).unwrap_or_else(PoisonError::into_inner).0;
+            self.ordered.wait_for(&mut orders, rest);
         }
+        // The loop of `make_snapshots` looks at the pending bytes itself.
         orders.is_snapshot_wanted = false;
         self.is_resting.store(false, Ordering::Relaxed);
     }
@@ -387,11 +394,17 @@ impl Work {
     fn keep_up(&self) {
         while self.is_wanted(|orders| &mut orders.is_merge_wanted) {
             let merged = self.merge_if_due();
-            let Orders { report, is_merge_wanted, .. } = &mut *lock(&self.orders);
+            // Before the lock, which a subscriber of events may need.
+            if let Err(error) = &merged
+                && error.kind() != ErrorKind::Cancelled
+            {
+                tracing::error!(%error, "background merge failed");
+            }
+            let Orders { report, is_merge_wanted, .. } = &mut *self.orders.lock();
             match merged {
                 Ok(merged) => {
                     report.num_merges += u64::from(merged);
-                    // Whoever made a snapshot meanwhile left it at that.
+                    // A snapshot made during the merge left further merges to this thread: check again.
                     *is_merge_wanted |= merged;
                 }
                 Err(error) if error.kind() == ErrorKind::Cancelled => {}
@@ -401,13 +414,13 @@ impl Work {
     }
 
     fn merge_if_due(&self) -> Result<bool> {
-        let _upkeep = lock(&self.upkeep);
-        Ok(self.store.maintain(&Pool::new(1)?, &Upkeep(self))?.is_some())
+        let _upkeep = self.upkeep.lock();
+        Ok(self.store.maintain(&Pool::new(1)?, &MergeThrottle(self))?.is_some())
     }
 
-    /// Waits until something is wanted, which it takes note of; false once nothing more is to be done.
+    /// Waits for an order of this kind and takes it. Returns false once the database closes.
     fn is_wanted(&self, what: impl Fn(&mut Orders) -> &mut bool) -> bool {
-        let mut orders = lock(&self.orders);
+        let mut orders = self.orders.lock();
         loop {
             if orders.is_closing {
                 return false;
@@ -415,64 +428,65 @@ impl Work {
             if std::mem::take(what(&mut orders)) {
                 return true;
             }
-            orders = self.ordered.wait(orders).unwrap_or_else(PoisonError::into_inner);
+            self.ordered.wait(&mut orders);
         }
     }
 }
 
-/// Slows a snapshot down, as long as nobody waits for it.
-struct Pace<'a> {
-    work: &'a Work,
-    /// What becomes the snapshot takes so many bytes in memory, and hardly more in its file.
+/// Throttles a checkpoint, unless a caller waits for it.
+struct CheckpointThrottle<'a> {
+    work: &'a BackgroundState,
+    /// Bytes of the changes in memory; their file is hardly larger.
     num_bytes: u64,
     num_written: AtomicU64,
     paused: Mutex<Duration>,
 }
 
-impl Pace<'_> {
+impl CheckpointThrottle<'_> {
     fn is_pressing(&self) -> bool {
-        let Work { live, store, .. } = self.work;
+        let BackgroundState { live, store, .. } = self.work;
         live.is_snapshot_awaited() || store.is_awaited() || self.is_room_scarce()
     }
 
-    /// Whether commits have used much of what they may add meanwhile, for what is written.
+    /// Whether commits have used much of their room, relative to the written part of the snapshot.
     fn is_room_scarce(&self) -> bool {
         let num_written = self.num_written.load(Ordering::Relaxed).min(self.num_bytes);
         let (used, room) = (self.work.pending_bytes.load(Ordering::Relaxed), self.work.room());
+        // The products may exceed 64 bits.
         u128::from(USED_SHARE) * u128::from(used) * u128::from(self.num_bytes)
             > u128::from(num_written) * u128::from(room)
     }
 }
 
-impl Progress for Pace<'_> {
+impl Progress for CheckpointThrottle<'_> {
     fn wrote(&self, num_bytes: u64) {
         self.num_written.fetch_add(num_bytes, Ordering::Relaxed);
         let paused = self.work.keep_to_budget(num_bytes, || self.is_pressing());
-        *lock(&self.paused) += paused;
+        *self.paused.lock() += paused;
     }
 }
 
-/// Slows a merge down, and ends it when the database is closed.
-struct Upkeep<'a>(&'a Work);
+/// Throttles a merge, and cancels it when the database closes.
+struct MergeThrottle<'a>(&'a BackgroundState);
 
-impl Progress for Upkeep<'_> {
+impl Progress for MergeThrottle<'_> {
     fn wrote(&self, num_bytes: u64) {
-        self.0.keep_to_budget(num_bytes, || self.0.is_upkeep_awaited.load(Ordering::Relaxed));
+        self.0.keep_to_budget(num_bytes, || self.0.num_awaiting.load(Ordering::Relaxed) > 0);
     }
 
     fn is_cancelled(&self) -> bool {
-        lock(&self.0.orders).is_closing
+        self.0.orders.lock().is_closing
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use base::progress::Silent;
+    use anden_base::progress::Silent;
 
     use super::*;
-    use crate::{Database, Missing, Update};
+    use crate::{Engine, Missing, Update};
 
-    fn is_ordered_after(work: &Work, end: impl FnOnce(&Work)) -> bool {
+    fn is_ordered_after(work: &BackgroundState, end: impl FnOnce(&BackgroundState)) -> bool {
         work.is_ordered.store(true, Ordering::Relaxed);
         end(work);
         work.is_ordered.load(Ordering::Relaxed)
@@ -480,27 +494,27 @@ mod tests {
 
     #[test]
     fn an_order_stands_while_the_next_snapshot_is_due() {
-        let db = Database::in_memory(Default::default()).unwrap();
+        let db = Engine::in_memory(Default::default()).unwrap();
         db.set_checkpoint_bytes(None);
         let pool = Pool::new(1).unwrap();
         let updates: Vec<Update> = (0..1000).map(|vertex| Update::add_edge(vertex, vertex + 1)).collect();
         db.apply(&updates, Missing::Lenient, &pool).unwrap();
         let work = &*db.background().work;
-        let at_rest = |work: &Work| work.rest(Duration::ZERO);
+        let at_rest = |work: &BackgroundState| work.rest(Duration::ZERO);
         work.checkpoint_bytes.store(db.live_stats().delta_bytes / (MUCH + 1), Ordering::Relaxed);
         assert!(is_ordered_after(work, at_rest), "what waits becomes a snapshot at once");
         work.checkpoint_bytes.store(db.live_stats().delta_bytes, Ordering::Relaxed);
-        assert!(!is_ordered_after(work, at_rest), "nobody makes one");
+        assert!(!is_ordered_after(work, at_rest), "no worker makes one");
 
-        lock(&work.orders).is_snapshot_wanted = true;
-        assert!(is_ordered_after(work, Work::end_order), "who makes them has not begun");
-        lock(&work.orders).is_closing = true;
-        assert!(!is_ordered_after(work, Work::end_order), "nobody makes one any more");
+        work.orders.lock().is_snapshot_wanted = true;
+        assert!(is_ordered_after(work, BackgroundState::end_order), "the worker has not begun its snapshots");
+        work.orders.lock().is_closing = true;
+        assert!(!is_ordered_after(work, BackgroundState::end_order), "no worker is left to make one");
     }
 
     #[test]
-    fn nothing_is_merged_while_upkeep_is_held() {
-        let db = Database::in_memory(Default::default()).unwrap();
+    fn held_maintenance_postpones_merges() {
+        let db = Engine::in_memory(Default::default()).unwrap();
         let pool = Pool::new(1).unwrap();
         for first in [0, 5000] {
             let updates: Vec<Update> =
@@ -512,6 +526,7 @@ mod tests {
         assert_eq!(db.maintain(&pool, &Silent).unwrap(), None);
         let is_merged = std::thread::scope(|scope| {
             let merging = scope.spawn(|| db.background().work.merge_if_due());
+            // The subject: no merge within this time. A merge of this graph takes a few milliseconds.
             std::thread::sleep(Duration::from_millis(50));
             assert!(!merging.is_finished(), "it waits");
             drop(held);

@@ -1,15 +1,15 @@
-//! The arcs of a batch, as the container takes them, in the order of the updates that they come from.
+//! The arcs of a batch, as the container takes them, in the order of their updates.
 
 use std::ops::Range;
-use std::sync::Mutex;
 
-use base::VertexId;
-use base::parallel::Pool;
-use lama::{ArcData, GraphOptions};
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_snapshots::{ArcData, GraphOptions};
+use parking_lot::Mutex;
 
-use super::delta::{Bits, Width, for_widths};
+use super::delta::{ArcDataWidth, Bits, for_widths};
 
-/// An arc to be there, with this data, or to be gone.
+/// An arc to insert with this data, or to delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ArcUpdate {
     pub(crate) list: VertexId,
@@ -17,27 +17,27 @@ pub(crate) struct ArcUpdate {
     pub(crate) addition: Option<ArcData>,
 }
 
-/// Arcs to be there or to be gone, with data of one width. Its memory serves one batch after the other.
+/// Arcs to insert or delete, with data of one width. Its memory is reused from batch to batch.
 #[derive(Debug)]
-pub(crate) enum Batch {
-    None(Vec<terrace::Update<()>>),
-    Narrow(Vec<terrace::Update<u32>>),
-    Wide(Vec<terrace::Update<u64>>),
-    Full(Vec<terrace::Update<[u64; 2]>>),
+pub(crate) enum ArcBatch {
+    None(Vec<anden_memtable::EntryUpdate<()>>),
+    Narrow(Vec<anden_memtable::EntryUpdate<u32>>),
+    Wide(Vec<anden_memtable::EntryUpdate<u64>>),
+    Full(Vec<anden_memtable::EntryUpdate<[u64; 2]>>),
 }
 
-impl Batch {
-    /// Without arcs.
+impl ArcBatch {
+    /// An empty batch.
     pub(crate) fn new(options: &GraphOptions) -> Self {
-        match Width::of(options) {
-            Width::None => Self::None(Vec::new()),
-            Width::Narrow => Self::Narrow(Vec::new()),
-            Width::Wide => Self::Wide(Vec::new()),
-            Width::Full => Self::Full(Vec::new()),
+        match ArcDataWidth::of(options) {
+            ArcDataWidth::None => Self::None(Vec::new()),
+            ArcDataWidth::Narrow => Self::Narrow(Vec::new()),
+            ArcDataWidth::Wide => Self::Wide(Vec::new()),
+            ArcDataWidth::Full => Self::Full(Vec::new()),
         }
     }
 
-    /// Whether there are no arcs.
+    /// Whether the batch has no arcs.
     pub(crate) fn is_empty(&self) -> bool {
         for_widths!(Self, self, arcs => arcs.is_empty())
     }
@@ -47,16 +47,16 @@ impl Batch {
         for_widths!(Self, self, arcs => arcs.len())
     }
 
-    /// Calls `body` with all arcs, in their order.
+    /// Calls `body` with all arcs, in order.
     pub(crate) fn for_each(&self, options: &GraphOptions, mut body: impl FnMut(ArcUpdate)) {
         let has_rows = options.has_rows();
-        for_widths!(Self, self, arcs => for &terrace::Update { source, target, addition } in arcs {
+        for_widths!(Self, self, arcs => for &anden_memtable::EntryUpdate { source, target, addition } in arcs {
             let addition = addition.map(|value| Bits::into_data(value, has_rows));
             body(ArcUpdate { list: source, neighbour: target, addition });
         });
     }
 
-    /// Forgets the arcs.
+    /// Removes all arcs.
     pub(crate) fn clear(&mut self) {
         for_widths!(Self, self, arcs => arcs.clear());
     }
@@ -66,12 +66,12 @@ impl Batch {
         for_widths!(Self, self, arcs => arcs.push(typed(update)));
     }
 
-    /// Appends what `arc` makes of each of some items.
+    /// Appends the arc of each item.
     pub(crate) fn extend<T: Sync>(&mut self, items: &[T], pool: &Pool, arc: impl Fn(&T) -> ArcUpdate + Sync) {
         self.collect(pool, items.len(), 1, |places, push| items[places].iter().for_each(|item| push(arc(item))));
     }
 
-    /// Calls `body` with the ends of arcs that are to be there, in their order.
+    /// Calls `body` with the ends of the arcs to insert, in order.
     pub(crate) fn for_each_addition(&self, mut body: impl FnMut(VertexId, VertexId)) {
         for_widths!(Self, self, arcs => {
             let additions = arcs.iter().filter(|arc| arc.addition.is_some());
@@ -79,8 +79,8 @@ impl Batch {
         });
     }
 
-    /// Appends what `body(updates, push)` makes of pieces of `num_updates` updates, at most `arcs_each` arcs
-    /// of each update; returns what the calls return, in the order of the pieces.
+    /// Appends the arcs that `body(updates, push)` makes of chunks of `num_updates` updates, at most `arcs_each` for
+    /// each update. Returns the results of the calls, in the order of the chunks.
     pub(crate) fn collect<R: Send>(
         &mut self,
         pool: &Pool,
@@ -92,15 +92,15 @@ impl Batch {
     }
 }
 
-fn typed<W: Bits>(update: ArcUpdate) -> terrace::Update<W> {
-    terrace::Update { source: update.list, target: update.neighbour, addition: update.addition.map(W::of) }
+fn typed<W: Bits>(update: ArcUpdate) -> anden_memtable::EntryUpdate<W> {
+    anden_memtable::EntryUpdate { source: update.list, target: update.neighbour, addition: update.addition.map(W::of) }
 }
 
-/// Updates of a piece.
+/// Updates of a chunk.
 const GRAIN: usize = 1 << 14;
 
 fn collect<W: Bits, R: Send>(
-    arcs: &mut Vec<terrace::Update<W>>,
+    arcs: &mut Vec<anden_memtable::EntryUpdate<W>>,
     pool: &Pool,
     num_updates: usize,
     arcs_each: usize,
@@ -108,6 +108,7 @@ fn collect<W: Bits, R: Send>(
 ) -> Vec<R> {
     let first = arcs.len();
     let room = GRAIN * arcs_each;
+    // Each chunk has room for the most arcs, so workers write to parts of their own without a lock.
     arcs.resize(first + num_updates * arcs_each, typed(ArcUpdate { list: 0, neighbour: 0, addition: None }));
     let results = Mutex::new(Vec::with_capacity(num_updates.div_ceil(GRAIN)));
     pool.for_each_part_mut(&mut arcs[first..], room, |start, part| {
@@ -117,11 +118,12 @@ fn collect<W: Bits, R: Send>(
             part[len] = typed(update);
             len += 1;
         });
-        results.lock().unwrap_or_else(|e| e.into_inner()).push((start, len, result));
+        results.lock().push((start, len, result));
     });
-    let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+    let mut results = results.into_inner();
+    // Workers finish in any order.
     results.sort_unstable_by_key(|&(start, ..)| start);
-    // Pieces that were not filled make room for those behind.
+    // Close the gaps behind chunks that have fewer arcs than room.
     let mut end = first;
     for &(start, len, _) in &results {
         let start = first + start;
@@ -136,7 +138,7 @@ fn collect<W: Bits, R: Send>(
 
 #[cfg(test)]
 mod tests {
-    use graph::WeightType;
+    use anden_graph::WeightType;
 
     use super::*;
 
@@ -145,7 +147,7 @@ mod tests {
         let pool = Pool::new(3).unwrap();
         let num_updates = 5 * GRAIN + 17;
         let options = GraphOptions { weight_type: Some(WeightType::U32), ..GraphOptions::default() };
-        let mut batch = Batch::new(&options);
+        let mut batch = ArcBatch::new(&options);
         for _ in 0..2 {
             batch.clear();
             batch.push(ArcUpdate { list: 7, neighbour: 8, addition: None });

@@ -1,58 +1,63 @@
-//! What lies below the changes of a live graph, as the container asks for it.
+//! The versions below the memtable, as the container looks edges up in them.
 
-use base::VertexId;
-use graph::Graph;
-use lama::{Finder, Underlay, View};
-use terrace::{Base, Plane, Search};
+use anden_base::VertexId;
+use anden_graph::{Direction, Graph};
+use anden_memtable::{AdjacencyTable, Base, Search};
+use anden_snapshots::{Finder, OverlayBase, SnapshotView};
 
 use super::delta::Bits;
 use super::version::LiveVersion;
 
-/// Up to this many entries are looked up without asking the system how much memory is free.
+/// Up to this many lookups, the free memory is not asked for.
 const FEW_ENTRIES: usize = 1 << 14;
 
-/// The snapshot that changes are laid over, and what is frozen between the two.
+/// The snapshot below the memtable, and the immutable memtable between the two.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Below<'a> {
-    snapshot: &'a View,
-    /// Where the lists that change are noted; `None` where no version will lie over the snapshot.
-    underlay: Option<&'a Underlay>,
-    /// What takes its place soon.
-    next_underlay: Option<&'a Underlay>,
-    frozen: Option<&'a LiveVersion>,
+    snapshot: &'a SnapshotView,
+    /// Where lists that change are marked dirty; `None` if no version will lie over the snapshot.
+    overlay_base: Option<&'a OverlayBase>,
+    /// The overlay base that replaces `overlay_base` soon.
+    next_overlay_base: Option<&'a OverlayBase>,
+    immutable: Option<&'a LiveVersion>,
     /// Whether the lists of the snapshot are larger than memory.
     reads_disk: bool,
 }
 
-/// Looks up edges in it.
+/// A lookup of edges below the memtable.
 #[derive(Debug)]
 pub(crate) struct BelowSearch<'a> {
     finder: Finder<'a>,
-    frozen: Option<&'a LiveVersion>,
+    immutable: Option<&'a LiveVersion>,
     reads_disk: bool,
 }
 
 impl<'a> Below<'a> {
-    /// Those whose lists change are noted in `underlay`, and in what takes its place.
+    /// Lists that change are marked dirty in `overlay_base`, and in `next_overlay_base`.
     pub(crate) fn new(
-        underlay: &'a Underlay,
-        next_underlay: Option<&'a Underlay>,
-        frozen: Option<&'a LiveVersion>,
+        overlay_base: &'a OverlayBase,
+        next_overlay_base: Option<&'a OverlayBase>,
+        immutable: Option<&'a LiveVersion>,
     ) -> Self {
-        Self { underlay: Some(underlay), next_underlay, frozen, ..Self::snapshot(underlay.view(), usize::MAX) }
+        Self {
+            overlay_base: Some(overlay_base),
+            next_overlay_base,
+            immutable,
+            ..Self::snapshot(overlay_base.view(), usize::MAX)
+        }
     }
 
-    /// A snapshot alone, in which this many entries are looked up.
-    pub(crate) fn snapshot(snapshot: &'a View, num_entries: usize) -> Self {
-        // To ask the system takes longer than to look a few entries up.
+    /// The snapshot alone, for lookups of this many edges.
+    pub(crate) fn snapshot(snapshot: &'a SnapshotView, num_entries: usize) -> Self {
+        // Asking the system takes longer than a few lookups.
         let is_worth_asking = num_entries > FEW_ENTRIES;
-        let reads_disk = is_worth_asking && !crate::prefetch::fits_in_memory(snapshot, base::memory::available);
+        let reads_disk = is_worth_asking && !crate::prefetch::fits_in_memory(snapshot, anden_base::memory::available);
         if reads_disk {
-            // Lists are looked up all over the file: what the system reads around each is of no use.
+            // Lookups are all over the file: kernel read-ahead around each would be useless.
             snapshot.read_exactly(true);
             snapshot.read_weights_exactly();
         }
-        Self { snapshot, underlay: None, next_underlay: None, frozen: None, reads_disk }
+        Self { snapshot, overlay_base: None, next_overlay_base: None, immutable: None, reads_disk }
     }
 }
 
@@ -63,50 +68,55 @@ impl<W: Bits> Base<W> for Below<'_> {
         Self: 's;
 
     fn search(&self) -> BelowSearch<'_> {
-        let finder = self.underlay.map_or_else(|| self.snapshot.finder(), Underlay::finder);
-        BelowSearch { finder, frozen: self.frozen, reads_disk: self.reads_disk }
+        let finder = self.overlay_base.map_or_else(|| self.snapshot.finder(), OverlayBase::finder);
+        BelowSearch { finder, immutable: self.immutable, reads_disk: self.reads_disk }
     }
 
     fn is_empty(&self) -> bool {
-        self.snapshot.num_arcs() == 0 && self.frozen.is_none()
+        self.snapshot.num_arcs() == 0 && self.immutable.is_none()
     }
 
     #[inline]
-    fn touch(&self, plane: Plane, list: VertexId, first: VertexId) {
-        let (side, is_cut) = match plane {
-            Plane::Out => (lama::Side::Out, false),
-            Plane::OutRemoved => (lama::Side::Out, true),
-            Plane::In => (lama::Side::In, false),
-            Plane::InRemoved => (lama::Side::In, true),
+    fn mark_changed(&self, adjacency_table: AdjacencyTable, list: VertexId, first: VertexId) {
+        let (direction, has_tombstones) = match adjacency_table {
+            AdjacencyTable::Out => (Direction::Out, false),
+            AdjacencyTable::OutRemoved => (Direction::Out, true),
+            AdjacencyTable::In => (Direction::In, false),
+            AdjacencyTable::InRemoved => (Direction::In, true),
         };
-        for underlay in self.underlay.into_iter().chain(self.next_underlay) {
-            if is_cut { underlay.cut(side, list, first) } else { underlay.touch(side, list) }
+        for overlay_base in self.overlay_base.into_iter().chain(self.next_overlay_base) {
+            if has_tombstones {
+                overlay_base.mark_tombstoned(direction, list, first)
+            } else {
+                overlay_base.mark_dirty(direction, list)
+            }
         }
     }
 }
 
 impl<W: Bits> Search<W> for BelowSearch<'_> {
     #[inline]
-    fn find(&mut self, source: VertexId, target: VertexId) -> base::Result<Option<W>> {
+    fn find(&mut self, source: VertexId, target: VertexId) -> anden_base::Result<Option<W>> {
         let in_snapshot = self.finder.first(source, target)?;
-        let below = match self.frozen {
+        let below = match self.immutable {
             None => in_snapshot,
-            Some(frozen) => frozen.data_over(source, target, in_snapshot),
+            Some(immutable) => immutable.data_over(source, target, in_snapshot),
         };
         Ok(below.map(W::of))
     }
 
-    fn find_all(&mut self, source: VertexId, target: VertexId, found: &mut dyn FnMut(W)) -> base::Result<()> {
+    fn find_all(&mut self, source: VertexId, target: VertexId, found: &mut dyn FnMut(W)) -> anden_base::Result<()> {
         let mut edges = Vec::new();
         self.finder.find(source, [target], |_, data| edges.push(data))?;
-        if let Some(frozen) = self.frozen {
-            frozen.lay_edges_over(source, target, &mut edges);
+        if let Some(immutable) = self.immutable {
+            immutable.lay_edges_over(source, target, &mut edges);
         }
         edges.into_iter().for_each(|data| found(W::of(data)));
         Ok(())
     }
 
     fn read_ahead(&self, sources: impl Iterator<Item = VertexId>) {
+        // In memory, there is nothing to read ahead.
         if self.reads_disk {
             self.finder.read_ahead(sources);
         }

@@ -1,33 +1,33 @@
-//! What work in the background may write: so many bytes a second, whoever of it writes them.
+//! The write budget of background work: bytes a second, shared by its threads.
 
 use std::time::{Duration, Instant};
 
-/// What could have been written in so long a time, and was not, may be written at once.
+/// The time for which unused budget is kept: that much may be written at once.
 const CREDIT: Duration = Duration::from_millis(100);
-/// Nothing takes longer than this, whatever the rate.
+/// Upper limit of a wait, for any rate.
 const LONGEST: Duration = Duration::from_secs(1 << 32);
 
-/// Bytes a second, and what is written of them.
+/// A rate, and the bytes taken of it.
 #[derive(Debug)]
-pub(super) struct Budget {
-    /// `None`: as many as can be written.
+pub(super) struct WriteBudget {
+    /// `None`: no limit.
     rate: Option<u64>,
-    /// When all that was taken so far is within the budget.
+    /// The time at which all bytes already taken are within the budget.
     free_at: Option<Instant>,
-    /// Changed with the rate: what was taken before counts no more.
+    /// Changes with the rate: bytes taken before no longer count.
     era: u64,
 }
 
-/// What was taken of a budget.
+/// Bytes taken from a budget.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
-    /// More may be written from then on.
+    /// The time from which on more may be written.
     due: Instant,
     time: Duration,
     era: u64,
 }
 
-impl Budget {
+impl WriteBudget {
     pub(super) fn new(rate: u64) -> Self {
         Self { rate: Some(rate), free_at: None, era: 0 }
     }
@@ -36,15 +36,16 @@ impl Budget {
         self.rate
     }
 
-    /// From now on it is so many bytes a second, as if nothing had been written before.
+    /// Sets a new rate, and forgets all bytes taken.
     pub(super) fn set_rate(&mut self, rate: Option<u64>) {
         *self = Self { rate, free_at: None, era: self.era + 1 };
     }
 
-    /// Takes what was written; `None` where there is no limit.
+    /// Takes written bytes; `None` without a limit.
     pub(super) fn take(&mut self, num_bytes: u64, now: Instant) -> Option<Share> {
         let seconds = num_bytes as f64 / self.rate?.max(1) as f64;
         let time = Duration::try_from_secs_f64(seconds).map_or(LONGEST, |time| time.min(LONGEST));
+        // Shortly after a boot, the clock does not reach back by the credit.
         let earliest = now.checked_sub(CREDIT).unwrap_or(now);
         let begin = self.free_at.map_or(earliest, |free_at| free_at.max(earliest));
         let due = begin.checked_add(time).unwrap_or(begin);
@@ -52,13 +53,14 @@ impl Budget {
         Some(Share { due, time, era: self.era })
     }
 
-    /// How long to wait before more is written; `None`: not at all.
+    /// The time to wait before more is written; `None`: none.
     pub(super) fn rest(&self, share: Share, now: Instant) -> Option<Duration> {
         let rest = share.due.checked_duration_since(now).filter(|rest| !rest.is_zero());
+        // After a change of the rate, the bytes taken before no longer count.
         rest.filter(|_| share.era == self.era)
     }
 
-    /// Gives back what was not waited for: others do not wait for it either.
+    /// Gives back the part that was not waited for, so that others do not wait for it either.
     pub(super) fn give_back(&mut self, share: Share, now: Instant) {
         let rest = self.rest(share, now).unwrap_or_default().min(share.time);
         self.free_at = self.free_at.map(|free_at| free_at.checked_sub(rest).unwrap_or(free_at));
@@ -71,16 +73,16 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Waits as long as it is told to, and gives the time then.
-    fn write(budget: &mut Budget, num_bytes: u64, now: Instant) -> Instant {
+    /// Waits as told, and returns the time after the wait.
+    fn write(budget: &mut WriteBudget, num_bytes: u64, now: Instant) -> Instant {
         let share = budget.take(num_bytes, now);
         now + share.and_then(|share| budget.rest(share, now)).unwrap_or_default()
     }
 
     #[test]
-    fn no_more_is_written_than_the_rate_and_the_credit_allow() {
+    fn write_rate_and_credit_are_not_exceeded() {
         for piece in [1, 7, 1000, 4096] {
-            let (mut budget, start) = (Budget::new(1000), Instant::now());
+            let (mut budget, start) = (WriteBudget::new(1000), Instant::now());
             let (mut now, mut num_bytes) = (start, 0);
             while num_bytes < 100_000 {
                 now = write(&mut budget, piece, now);
@@ -93,33 +95,33 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_longer_than_its_bytes_never_waits() {
-        let (mut budget, mut now) = (Budget::new(1000), Instant::now());
+    fn writes_slower_than_the_rate_never_wait() {
+        let (mut budget, mut now) = (WriteBudget::new(1000), Instant::now());
         for _ in 0..50 {
             now += SECOND / 10;
             assert_eq!(write(&mut budget, 100, now), now);
         }
-        // But a long rest is no right to much.
+        // A long pause gives no more credit than `CREDIT`.
         now += SECOND * 60;
         assert!(write(&mut budget, 1000, now) - now >= SECOND - CREDIT);
     }
 
     #[test]
     fn two_share_it_and_who_gives_back_delays_nobody() {
-        let (mut budget, now) = (Budget::new(1000), Instant::now());
+        let (mut budget, now) = (WriteBudget::new(1000), Instant::now());
         let first = budget.take(1000, now).unwrap();
         let second = budget.take(1000, now).unwrap();
         assert_eq!(budget.rest(second, now).unwrap() - budget.rest(first, now).unwrap(), SECOND);
         budget.give_back(second, now);
         assert_eq!(budget.take(1000, now).unwrap().due, second.due);
-        // What was waited for is not given back.
+        // Waited time is not given back.
         budget.give_back(first, now + SECOND * 2);
         assert_eq!(budget.free_at, Some(second.due));
     }
 
     #[test]
     fn another_rate_ends_what_waits_for_the_one_before() {
-        let (mut budget, now) = (Budget::new(1), Instant::now());
+        let (mut budget, now) = (WriteBudget::new(1), Instant::now());
         let share = budget.take(u64::MAX, now).unwrap();
         assert!(budget.rest(share, now).unwrap() > SECOND * 1_000_000);
         budget.set_rate(Some(1000));

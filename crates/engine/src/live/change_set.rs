@@ -1,43 +1,43 @@
-//! Many changes by id and column by column, as an append has them.
+//! A change set: many changes by id and column by column, as an append has them.
 
 use std::sync::Arc;
 
-use base::VertexId;
-use base::parallel::Pool;
-use base::progress::Progress;
-use graph::property::{PropertyColumn, PropertySchema};
-use graph::{Direction, Graph};
-use lama::ChangedArc;
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_base::progress::Progress;
+use anden_graph::property::{PropertyColumn, PropertySchema};
+use anden_graph::{Graph, GraphKind};
+use anden_snapshots::ChangedArc;
 
-use super::Writer;
-use super::batch::{ArcUpdate, Batch};
+use super::MemtableWriter;
+use super::batch::{ArcBatch, ArcUpdate};
 use super::below::Below;
-use super::delta::LevelArcs;
+use super::delta::DeltaArcs;
 use super::entries::entries_of;
 use super::rows::RowWriter;
 use crate::Result;
 use crate::load::VertexKeys;
 
-/// Changes whose keys are ids: removals first, then additions.
+/// Changes by id: removals first, then additions.
 pub(crate) struct ChangeSet {
-    /// One more than the largest id, new ones included.
+    /// One more than the largest id, including new ones.
     pub(crate) vertex_bound: usize,
     /// The keys of new vertices, by id.
     pub(crate) new_keys: VertexKeys,
-    /// Vertices that lose their edges and values; they are gone where nothing is added to them.
+    /// Vertices that lose their edges and values. They are removed unless something is added to them.
     pub(crate) removed_vertices: Vec<VertexId>,
-    /// Entries of out-lists to be gone, all parallel ones; sorted, each once.
+    /// Arcs of out-lists to remove, with all parallel ones; sorted, each once.
     pub(crate) removed: Vec<(VertexId, VertexId)>,
-    /// Entries of out-lists to be there. In a simple graph the last one of a pair counts.
+    /// Arcs of out-lists to add. In a simple graph the last one of a pair counts.
     pub(crate) added: Vec<ChangedArc>,
-    /// Vertices to be there, with values. The last value of a vertex counts.
+    /// Vertices to add, with values. The last value of a vertex counts.
     pub(crate) vertices: Vec<VertexValues>,
-    /// The properties of vertices: those that there are, then new ones.
+    /// Vertex properties: the existing ones, then new ones.
     pub(crate) properties: PropertySchema,
     pub(crate) rows: AddedRows,
 }
 
-/// Vertices, and columns with a value for each of them, by the places of their properties.
+/// Vertices, and columns with a value for each, by the indexes of their properties.
 pub(crate) struct VertexValues {
     pub(crate) vertices: Vec<VertexId>,
     pub(crate) columns: Vec<(usize, PropertyColumn)>,
@@ -46,29 +46,30 @@ pub(crate) struct VertexValues {
 /// The rows of new edges.
 #[derive(Default)]
 pub(crate) struct AddedRows {
-    /// The properties of edges: those that there are, then new ones.
+    /// Edge properties: the existing ones, then new ones.
     pub(crate) properties: PropertySchema,
-    /// The number of the row behind the last one; `None` where edges have no rows.
+    /// The number after the last row; `None` if edges have no rows.
     pub(crate) end: Option<u64>,
-    /// The first row of each part, and columns of its values by the places of their properties.
+    /// The first row of each part, and columns of its values by the indexes of their properties.
     pub(crate) parts: Vec<(u64, Vec<(usize, PropertyColumn)>)>,
-    /// Rows that have the values of rows that are there.
+    /// New rows that copy the values of existing rows.
     pub(crate) copies: Vec<(u64, u64)>,
 }
 
-impl Writer {
-    /// Applies changes, but for the entries of lists, which it gives back: those that have an effect. Nothing is logged,
-    /// and the keys of new vertices stay in the set.
+impl MemtableWriter {
+    /// Applies a change set except for its arcs, and returns the arcs that have an effect. Nothing is logged. The keys
+    /// of new vertices stay in the set.
     ///
     /// # Errors
-    /// A lack of memory; damage in the snapshot; the caller wanted it.
-    pub(super) fn apply_set(&mut self, set: &mut ChangeSet, pool: &Pool, progress: &dyn Progress) -> Result<LevelArcs> {
+    /// A lack of memory; damage in the snapshot; `progress` cancelled it.
+    pub(super) fn apply_set(&mut self, set: &mut ChangeSet, pool: &Pool, progress: &dyn Progress) -> Result<DeltaArcs> {
         let options = *self.options();
-        let mut batch = Batch::new(&options);
-        let of_vertices = entries_of(self.underlay.view(), &set.removed_vertices, pool, progress)?;
+        let mut batch = ArcBatch::new(&options);
+        let of_vertices = entries_of(self.overlay_base.view(), &set.removed_vertices, pool, progress)?;
         for entries in [&set.removed, &of_vertices] {
             batch.extend(entries, pool, |&(list, neighbour)| ArcUpdate { list, neighbour, addition: None });
         }
+        // The batch has a copy.
         drop(of_vertices);
         let added = std::mem::take(&mut set.added);
         batch.extend(&added, pool, |arc| ArcUpdate {
@@ -76,9 +77,11 @@ impl Writer {
             neighbour: arc.neighbour,
             addition: Some(arc.data),
         });
+        // The batch has a copy.
         drop(added);
         progress.check()?;
 
+        // Removals first, because an addition to a removed vertex makes the vertex live again.
         set.removed_vertices.iter().try_for_each(|&vertex| self.lose_vertex(vertex))?;
         self.num_vertices += set.vertex_bound - self.vertex_bound;
         self.vertex_bound = set.vertex_bound;
@@ -95,24 +98,26 @@ impl Writer {
         self.take_rows(&std::mem::take(&mut set.rows), pool)?;
         progress.check()?;
         self.newest = self.version();
-        let below = Below::snapshot(self.underlay.view(), batch.len());
-        LevelArcs::of_batch(&batch, &below, self.vertex_bound, &options, pool)
+        // The memtable of an append holds no arcs, so the snapshot is all that lies below.
+        let below = Below::snapshot(self.overlay_base.view(), batch.len());
+        DeltaArcs::of_batch(&batch, &below, self.vertex_bound, &options, pool)
     }
 
-    /// The edges of `removed`, sorted entries that were to go, that were not there; `arcs` are those that a batch with
-    /// them changed.
+    /// The number of edges in `removed` (sorted arcs) that did not exist. `arcs` are the changes of a batch with them.
     ///
     /// # Errors
     /// Damage in the snapshot.
-    pub(super) fn num_missing(&self, removed: &[(VertexId, VertexId)], arcs: &LevelArcs) -> Result<u64> {
-        let view = self.underlay.view();
-        let is_undirected = view.direction() == Direction::Undirected;
+    pub(super) fn num_missing(&self, removed: &[(VertexId, VertexId)], arcs: &DeltaArcs) -> Result<u64> {
+        let view = self.overlay_base.view();
+        let is_undirected = view.graph_kind() == GraphKind::Undirected;
         let mut finder = view.finder();
+        // Both sequences are sorted, so one pass compares them.
         let mut gone = arcs.out_removed.iter().map(|arc| (arc.list, arc.neighbour)).peekable();
         let mut num_missing = 0;
+        // An undirected edge is two arcs, and counts once.
         for &ends in removed.iter().filter(|ends| !is_undirected || ends.0 <= ends.1) {
             while gone.next_if(|&other| other < ends).is_some() {}
-            // An edge that came back as it was did not change.
+            // An edge that was removed and added again unchanged is not among the changes.
             if gone.peek() != Some(&ends) && finder.first(ends.0, ends.1)?.is_none() {
                 num_missing += 1;
             }

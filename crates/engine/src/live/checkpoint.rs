@@ -1,75 +1,89 @@
-//! From a version of a live graph to the level of a snapshot.
+//! Turns a version of the memtable into the delta of a snapshot.
 
-use base::VertexId;
-use base::parallel::Pool;
-use base::progress::{Progress, Silent};
-use graph::{Direction, Graph};
-use lama::{ChangedArc, Key, KeyScheme, LevelChanges, NewRows, Side, SnapshotInfo, Store, Underlay};
-use terrace::Plane;
+use std::time::Instant;
+
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_base::progress::{Progress, Silent};
+use anden_graph::{Graph, GraphKind};
+use anden_memtable::AdjacencyTable;
+use anden_snapshots::{ChangedArc, DeltaChanges, Direction, Key, KeyScheme, NewRows, OverlayBase, SnapshotInfo, Store};
 
 use super::apply::Logging;
 use super::change_set::ChangeSet;
-use super::delta::{LevelArcs, cancel};
-use super::pairs::Given;
-use super::rows::LevelRows;
+use super::delta::{DeltaArcs, cancel};
+use super::pairs::BatchInput;
+use super::rows::DeltaRows;
 use super::update::Applied;
 use super::version::LiveVersion;
-use super::{Live, SnapshotTurn, Writer};
+use super::{Live, MemtableWriter, SnapshotWriteGuard};
 use crate::load::VertexKeys;
 use crate::log::Durability;
 use crate::{Error, Result};
 
-/// What making a snapshot holds whatever is in it: the program, and the buffers of its file.
+/// Memory of a checkpoint independent of its content: the program, and the buffers of its file.
 pub(super) const FIXED_BYTES: u64 = 24 << 20;
-/// A changed arc on its way from the container to the file: as it is sorted, and as it is written.
+/// Memory of a changed arc during a checkpoint: in sorted form and in written form.
 const ARC_BYTES: u64 = 48;
 
-/// Makes a snapshot in which nothing changes.
+/// Makes a snapshot without changes.
 ///
 /// # Errors
-/// The name is no name or taken; the disk failed.
-pub(super) fn write_empty_level(store: &Store, name: Option<&str>) -> Result<SnapshotInfo> {
+/// The name is invalid or taken; the disk failed.
+pub(super) fn write_empty_delta(store: &Store, name: Option<&str>) -> Result<SnapshotInfo> {
+    let begin = Instant::now();
     let vertex_bound = store.view()?.vertex_bound();
-    Ok(store.append(&LevelChanges { vertex_bound, ..LevelChanges::default() }, name)?)
+    let snapshot = store.append(&DeltaChanges { vertex_bound, ..DeltaChanges::default() }, name)?;
+    report_checkpoint(&snapshot, store.epoch(), begin);
+    Ok(snapshot)
+}
+
+/// The event at the end of a checkpoint.
+fn report_checkpoint(snapshot: &SnapshotInfo, epoch: u64, begin: Instant) {
+    let (snapshot, bytes, seconds) = (snapshot.number, snapshot.bytes, begin.elapsed().as_secs_f64());
+    tracing::info!(epoch, snapshot, bytes, seconds, "checkpoint ended");
 }
 
 impl Live {
-    /// Refuses a snapshot of what is committed that takes more memory than there may be.
+    /// Refuses a checkpoint of the current commits that needs more memory than the budget.
     ///
     /// # Errors
-    /// [`Error::Memory`], with what it takes.
+    /// [`Error::Memory`], with the memory that it needs.
     pub(crate) fn require_memory(&self, store: &Store) -> Result<()> {
         let Some(newest) = self.newest() else { return Ok(()) };
-        // What is frozen already is written for itself; until then it is there too.
+        // An immutable memtable is written on its own first; its memory is in use until then.
         let most_written =
-            newest.frozen.as_ref().map_or(0, |frozen| frozen.written_bytes()).max(newest.written_bytes());
+            newest.immutable.as_ref().map_or(0, |immutable| immutable.written_bytes()).max(newest.written_bytes());
         require_memory(store, "a snapshot of what was committed", self.stats().delta_bytes, most_written)
     }
 
-    /// Applies a very large batch as a snapshot of its own, behind one of what was committed before.
+    /// Applies a very large batch as its own snapshot. Earlier commits become a snapshot first.
     ///
     /// # Errors
-    /// As [`Turn::apply`](super::Turn::apply); the disk failed. Nothing has happened then.
-    pub(crate) fn append_very_large(&self, store: &Store, given: Given<'_>, pool: &Pool) -> Result<Applied> {
+    /// As [`WriteGuard::apply`](super::WriteGuard::apply); the disk failed. Then nothing has happened.
+    pub(crate) fn append_very_large(&self, store: &Store, given: BatchInput<'_>, pool: &Pool) -> Result<Applied> {
         store.require_sound()?;
         let turn = self.turn_at_snapshot(store)?;
-        let mut writer = Writer::new(store, self.epoch())?;
+        let mut writer = MemtableWriter::new(store, self.epoch())?;
+        // No WAL record: the manifest that publishes the delta has the epoch (docs/decisions/0019).
         let unlogged = Logging { log: None, durability: Durability::None };
         let version = writer.apply(given, unlogged, pool, None)?;
+        // The size is known only now. Nothing has happened yet.
         require_memory(store, "a batch that becomes a snapshot", writer.num_bytes(), version.written_bytes())?;
+        // The buffers go before the delta takes memory.
         drop(writer);
-        version.write_level(store, None, &Silent)?;
+        version.write_delta(store, None, &Silent)?;
         turn.show(store, version.epoch);
         Ok(version.applied())
     }
 }
 
-impl SnapshotTurn<'_> {
-    /// Makes a snapshot of changes, which are the next commit, without the log and the memtable.
+impl SnapshotWriteGuard<'_> {
+    /// Makes a snapshot of changes, which are the next commit, without WAL and memtable.
     ///
     /// # Errors
-    /// A lack of memory; damage in the snapshot; the disk failed, or the caller wanted it. Nothing has happened then, or
-    /// it is not known, and the store says so from then on.
+    /// A lack of memory; damage in the snapshot; the disk failed; or `progress` cancelled it. Then nothing has
+    /// happened, or that is unknown, and the store refuses further writes.
     pub(crate) fn append(
         &self,
         store: &Store,
@@ -77,44 +91,47 @@ impl SnapshotTurn<'_> {
         name: Option<&str>,
         pool: &Pool,
         progress: &dyn Progress,
-    ) -> Result<WrittenLevel> {
+    ) -> Result<WrittenSnapshot> {
         store.require_sound()?;
-        // Its memtable stays empty.
-        let underlay = Underlay::brief(&store.view()?, 0);
-        let mut writer = Writer::over(underlay, store, self.turn.live.epoch(), 0)?;
+        // The memtable of this writer stays empty, so it needs no room for vertices.
+        let overlay_base = OverlayBase::short_lived(&store.view()?, 0);
+        let mut writer = MemtableWriter::over(overlay_base, store, self.turn.live.epoch(), 0)?;
         let arcs = writer.apply_set(&mut set, pool, progress)?;
+        // Before the write, so that a violation leaves nothing behind.
         writer.newest.require_unique(&set.new_keys)?;
         progress.stage("write", None);
         let num_missing = writer.num_missing(&set.removed, &arcs)?;
         let written = writer.newest.write_parts(arcs, Some(set.new_keys), store, name, progress)?;
         self.show(store, writer.newest.epoch);
-        Ok(WrittenLevel { num_missing, ..written })
+        Ok(WrittenSnapshot { num_missing, ..written })
     }
 
-    /// The newest snapshot is the commit of this epoch.
+    /// Makes a new snapshot current, which is the commit of this epoch.
     fn show(&self, store: &Store, epoch: u64) {
         let live = self.turn.live;
         live.set_epoch(epoch);
+        // The manifest has the commits, so their records may go.
         live.trim_log(store);
+        // Its changes were not noted one by one.
         live.stripes().change_everything(epoch);
     }
 }
 
-/// A snapshot, and what it changes.
+/// A new snapshot, and counts of its changes.
 #[derive(Debug)]
-pub(crate) struct WrittenLevel {
+pub(crate) struct WrittenSnapshot {
     pub(crate) snapshot: SnapshotInfo,
-    /// Edges that it adds and removes; one whose weight or row changes is both.
+    /// Edges that it adds and removes; a changed weight or row counts as both.
     pub(crate) num_added: u64,
     pub(crate) num_removed: u64,
-    /// Values of vertices that it changes.
+    /// Vertex property values that it changes.
     pub(crate) num_values: u64,
-    /// Edges that were to go and were not there.
+    /// Edges to remove that did not exist.
     pub(crate) num_missing: u64,
 }
 
-/// Refuses a snapshot that needs more memory than there may be: `delta_bytes` for what is committed, and
-/// `written_bytes` for what is made of it.
+/// Refuses a snapshot that needs more memory than the budget: `delta_bytes` for the changes, and `written_bytes` for
+/// their form in the file.
 pub(super) fn require_memory(store: &Store, what: &str, delta_bytes: u64, written_bytes: u64) -> Result<()> {
     let needed = FIXED_BYTES + delta_bytes + written_bytes;
     match store.memory() {
@@ -126,72 +143,80 @@ pub(super) fn require_memory(store: &Store, what: &str, delta_bytes: u64, writte
 }
 
 impl LiveVersion {
-    /// Bytes that a snapshot of it has in memory while it is written: arcs, and the values of rows as columns.
+    /// Memory of a checkpoint of this version: arcs, and the values of rows as columns.
     pub(super) fn written_bytes(&self) -> u64 {
         ARC_BYTES * self.num_changed_arcs() + self.edges.rows.num_bytes()
     }
 
-    /// Arcs that it adds and removes, on all sides.
+    /// Arcs that it adds and removes, in all directions.
     fn num_changed_arcs(&self) -> u64 {
-        let planes = [Plane::Out, Plane::In, Plane::OutRemoved, Plane::InRemoved];
-        planes.iter().map(|&plane| self.delta.num_arcs(plane)).sum()
+        let adjacency_tables =
+            [AdjacencyTable::Out, AdjacencyTable::In, AdjacencyTable::OutRemoved, AdjacencyTable::InRemoved];
+        adjacency_tables.iter().map(|&adjacency_table| self.delta.num_arcs(adjacency_table)).sum()
     }
 
-    /// Makes a snapshot of this version, which lies over the newest one, with nothing frozen between them; tells
-    /// `progress` what it writes.
+    /// Makes a snapshot of this version. The version lies over the newest snapshot, without an immutable memtable
+    /// between them. Reports written bytes to `progress`.
     ///
     /// # Errors
-    /// The name is no name or taken; the disk failed.
-    pub(super) fn write_level(
+    /// The name is invalid or taken; the disk failed.
+    pub(super) fn write_delta(
         &self,
         store: &Store,
         name: Option<&str>,
         progress: &dyn Progress,
     ) -> Result<SnapshotInfo> {
-        Ok(self.write_parts(self.level_arcs(store), new_keys(self)?, store, name, progress)?.snapshot)
+        let begin = Instant::now();
+        tracing::info!(epoch = self.epoch, arcs = self.num_changed_arcs(), "checkpoint began");
+        let snapshot = self.write_parts(self.delta_arcs(store), new_keys(self)?, store, name, progress)?.snapshot;
+        report_checkpoint(&snapshot, self.epoch, begin);
+        Ok(snapshot)
     }
 
-    /// What the memtable adds and removes.
-    fn level_arcs(&self, store: &Store) -> LevelArcs {
+    /// The additions and tombstones of the memtable.
+    fn delta_arcs(&self, store: &Store) -> DeltaArcs {
         let version = self;
-        let arcs = |side: Side| {
-            // Who commits meanwhile may touch vertices that this version has no room for.
-            let touched = || version.underlay.touched(side).filter(|&vertex| (vertex as usize) < version.vertex_bound);
-            let arcs = |plane| version.delta.arcs(plane, touched(), store.options());
-            let (mut added, mut removed) = (arcs(Plane::added(side)), arcs(Plane::removed(side)));
+        let arcs = |direction: Direction| {
+            // Commits meanwhile may mark vertices beyond this version's bound as dirty.
+            let dirty =
+                || version.overlay_base.dirty(direction).filter(|&vertex| (vertex as usize) < version.vertex_bound);
+            let arcs = |adjacency_table| version.delta.arcs(adjacency_table, dirty(), store.options());
+            let (mut added, mut removed) =
+                (arcs(AdjacencyTable::added(direction)), arcs(AdjacencyTable::removed(direction)));
             if store.options().multigraph {
                 cancel(&mut added, &mut removed);
             }
             (added, removed)
         };
-        let (out_added, out_removed) = arcs(Side::Out);
+        let (out_added, out_removed) = arcs(Direction::Out);
         let (in_added, in_removed) =
-            if store.options().stores_in_lists() { arcs(Side::In) } else { (Vec::new(), Vec::new()) };
-        LevelArcs { out_added, out_removed, in_added, in_removed }
+            if store.options().stores_in_lists() { arcs(Direction::In) } else { (Vec::new(), Vec::new()) };
+        DeltaArcs { out_added, out_removed, in_added, in_removed }
     }
 
-    /// The same with these entries of lists, and these keys of new vertices.
+    /// As [`write_delta`](Self::write_delta), with these arcs, and these keys of new vertices.
     fn write_parts(
         &self,
-        arcs: LevelArcs,
+        arcs: DeltaArcs,
         keys: Option<VertexKeys>,
         store: &Store,
         name: Option<&str>,
         progress: &dyn Progress,
-    ) -> Result<WrittenLevel> {
-        debug_assert!(self.frozen.is_none(), "what is frozen becomes a snapshot first");
+    ) -> Result<WrittenSnapshot> {
+        debug_assert!(self.immutable.is_none(), "the immutable memtable becomes a snapshot first");
         let version = self;
         let below = version.snapshot();
-        let LevelArcs { out_added, out_removed, in_added, in_removed } = arcs;
-        let vertices = LevelVertices::new(version);
+        let DeltaArcs { out_added, out_removed, in_added, in_removed } = arcs;
+        let vertices = DeltaVertices::new(version);
+        // Dense keys are ids, and need no dictionary.
         let has_new_keys = version.vertex_bound > below.vertex_bound() && store.options().keys != KeyScheme::Dense;
         let keys = keys.filter(|_| has_new_keys);
         let properties = version.properties.changes(version.epoch, below)?;
-        let rows = LevelRows::new(version, &out_added)?;
-        let direction = store.options().direction;
-        let (num_added, num_removed) = (num_edges_of(&out_added, direction), num_edges_of(&out_removed, direction));
+        let rows = DeltaRows::new(version, &out_added)?;
+        let graph_kind = store.options().graph_kind;
+        let (num_added, num_removed) = (num_edges_of(&out_added, graph_kind), num_edges_of(&out_removed, graph_kind));
         let snapshot = store.append_telling(
-            &LevelChanges {
+            &DeltaChanges {
                 epoch: version.epoch,
                 vertex_bound: version.vertex_bound,
                 died: &vertices.died,
@@ -217,32 +242,33 @@ impl LiveVersion {
             progress,
         )?;
         let num_values = properties.changes.iter().map(|changes| changes.len() as u64).sum();
-        Ok(WrittenLevel { snapshot, num_added, num_removed, num_values, num_missing: 0 })
+        Ok(WrittenSnapshot { snapshot, num_added, num_removed, num_values, num_missing: 0 })
     }
 }
 
-/// The edges that entries stand for; without a direction, each but a loop has two.
-pub(crate) fn num_edges_of(arcs: &[ChangedArc], direction: Direction) -> u64 {
-    match direction {
-        Direction::Directed => arcs.len() as u64,
-        Direction::Undirected => {
+/// The number of edges of these arcs; an undirected edge has two, unless it is a loop.
+pub(crate) fn num_edges_of(arcs: &[ChangedArc], graph_kind: GraphKind) -> u64 {
+    match graph_kind {
+        GraphKind::Directed => arcs.len() as u64,
+        GraphKind::Undirected => {
             let num_loops = arcs.iter().filter(|arc| arc.list == arc.neighbour).count();
             ((arcs.len() + num_loops) / 2) as u64
         }
     }
 }
 
-/// What a level changes in the vertices.
-pub(super) struct LevelVertices {
+/// The vertices that a delta removes and adds again.
+pub(super) struct DeltaVertices {
     pub(super) died: Vec<VertexId>,
     pub(super) returned: Vec<VertexId>,
 }
 
-impl LevelVertices {
-    /// What a version changes, with nothing frozen between it and the snapshot.
+impl DeltaVertices {
+    /// The changes of a version, without an immutable memtable between it and the snapshot.
     pub(super) fn new(version: &LiveVersion) -> Self {
         let below = version.snapshot();
         let states = version.vertices.states(version.epoch);
+        // A new vertex is born live, so only its removal is a change.
         let was_live = |vertex: VertexId| vertex as usize >= below.vertex_bound() || below.is_live(vertex);
         let changed = |is_live: bool| {
             let changed = states.iter().filter(|&&(vertex, now)| now == is_live && was_live(vertex) != now);
@@ -252,7 +278,7 @@ impl LevelVertices {
     }
 }
 
-/// The keys of the vertices that the snapshot does not have; none where there are none, or keys are ids.
+/// The keys of the vertices that the snapshot does not have; `None` if keys are ids.
 fn new_keys(version: &LiveVersion) -> Result<Option<VertexKeys>> {
     let below = version.snapshot();
     let scheme = below.options().keys;
@@ -268,7 +294,7 @@ fn new_keys(version: &LiveVersion) -> Result<Option<VertexKeys>> {
                 text.extend_from_slice(key.as_bytes());
                 offsets.push(text.len() as u64);
             }
-            None => return Err(Error::Option(format!("vertex {vertex} has no key"))),
+            None => return Err(Error::internal(format!("vertex {vertex} has no key"))),
         }
     }
     Ok(Some(match scheme {

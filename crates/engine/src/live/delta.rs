@@ -1,46 +1,50 @@
-//! The arcs that a live graph adds to its snapshot and removes from it, for data of every width: none, a weight of four
-//! bytes, a weight or the number of a row of eight, and both of sixteen.
+//! The memtable's container, for arc data of every width: none, a weight of four bytes, a weight or row number of
+//! eight, and both in sixteen.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use base::VertexId;
-use base::parallel::Pool;
-use graph::WeightType;
-use lama::{
-    Added, AddedPiece, ArcData, ChangedArc, ChangedPart, ChangedPartBody, GraphOptions, ListChanges, Side, TouchedLists,
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_graph::WeightType;
+use anden_memtable::{
+    Addition, AdjacencyTable, Differences, Edges, Lists, Options, Space, Terrace, TransposedChanges, Version,
+    differences,
 };
-use terrace::{Addition, Differences, Edges, Lists, Mirror, Options, Plane, Space, Terrace, Version, differences};
+use anden_snapshots::{
+    Added, AddedPiece, ArcData, ChangedArc, ChangedPart, ChangedPartBody, Direction, DirtyPageLists, GraphOptions,
+    ListChanges,
+};
 
-use super::batch::Batch;
+use super::batch::ArcBatch;
 use super::below::Below;
 use crate::{Error, Result};
 
-/// Arcs of a smaller share are sorted by one worker.
+/// The least arcs of a share that a worker sorts.
 const MIN_SHARE: usize = 16 << 10;
 
-/// The live container, and what it takes to fill it.
+/// A container with the buffers to fill it.
 #[derive(Debug)]
-pub(crate) struct Filled<W: terrace::Value> {
+pub(crate) struct FilledTerrace<W: anden_memtable::EntryValue> {
     terrace: Terrace<W>,
-    space: Space<terrace::Update<W>>,
-    mirror: Mirror<W>,
-    /// For batches that come as pairs.
+    space: Space<anden_memtable::EntryUpdate<W>>,
+    transpose: TransposedChanges<W>,
+    /// Buffer for batches that come as pairs.
     pairs: Space<Addition>,
 }
 
-/// What is added and removed, before it is published.
+/// The writable container: additions and tombstones.
 #[derive(Debug)]
-pub(crate) enum Delta {
-    None(Filled<()>),
-    Narrow(Filled<u32>),
-    Wide(Filled<u64>),
-    Full(Filled<[u64; 2]>),
+pub(crate) enum MemtableArcs {
+    None(FilledTerrace<()>),
+    Narrow(FilledTerrace<u32>),
+    Wide(FilledTerrace<u64>),
+    Full(FilledTerrace<[u64; 2]>),
 }
 
-/// What is added and removed at an epoch.
+/// A published version of the container.
 #[derive(Clone, Debug)]
-pub(crate) enum DeltaVersion {
+pub(crate) enum MemtableArcsVersion {
     None(Version<()>),
     Narrow(Version<u32>),
     Wide(Version<u64>),
@@ -59,10 +63,10 @@ macro_rules! for_widths {
 }
 pub(crate) use for_widths;
 
-/// What stands beside an entry, as wide as the graph needs it.
-pub(crate) trait Bits: terrace::Value {
+/// The data beside an arc, as wide as the graph needs.
+pub(crate) trait Bits: anden_memtable::EntryValue {
     fn of(data: ArcData) -> Self;
-    /// `has_rows`: whether entries of the graph have rows.
+    /// `has_rows`: whether arcs of the graph have rows.
     fn into_data(self, has_rows: bool) -> ArcData;
     fn bytes(values: &[Self]) -> &[u8];
 }
@@ -93,16 +97,16 @@ impl Bits for [u64; 2] {
     }
 }
 
-/// The width of what stands beside the entries of a graph.
+/// The width of the data beside the arcs of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Width {
+pub(super) enum ArcDataWidth {
     None,
     Narrow,
     Wide,
     Full,
 }
 
-impl Width {
+impl ArcDataWidth {
     pub(super) fn of(options: &GraphOptions) -> Self {
         match (options.has_rows(), options.weight_type.map(WeightType::num_bytes)) {
             (true, Some(_)) => Self::Full,
@@ -118,7 +122,7 @@ macro_rules! bits_of_widths {
     ($($width:ty)*) => {$(
         impl Bits for $width {
             fn of(ArcData { row, weight }: ArcData) -> Self {
-                // One of the two is there.
+                // A graph of this width has either rows or weights; the other field is 0.
                 (row | weight) as Self
             }
 
@@ -135,105 +139,108 @@ macro_rules! bits_of_widths {
 
 bits_of_widths!(u32 u64);
 
-impl<W: Bits> Filled<W> {
+impl<W: Bits> FilledTerrace<W> {
     fn new(options: &Options) -> Result<Self> {
-        let (space, mirror, pairs) = (Space::default(), Mirror::default(), Space::default());
-        Ok(Self { terrace: Terrace::new(options)?, space, mirror, pairs })
+        let (space, transpose, pairs) = (Space::default(), TransposedChanges::default(), Space::default());
+        Ok(Self { terrace: Terrace::new(options)?, space, transpose, pairs })
     }
 
-    fn apply(&mut self, pool: &Pool, below: &Below<'_>, arcs: &[terrace::Update<W>]) -> Result<()> {
-        Ok(self.terrace.apply_sides_over(pool, below, arcs, &mut self.space, &mut self.mirror)?)
+    fn apply(&mut self, pool: &Pool, below: &Below<'_>, arcs: &[anden_memtable::EntryUpdate<W>]) -> Result<()> {
+        Ok(self.terrace.apply_directions_over(pool, below, arcs, &mut self.space, &mut self.transpose)?)
     }
 }
 
-impl Delta {
-    /// Without changes.
+impl MemtableArcs {
+    /// A container without changes.
     pub(crate) fn new(graph: &GraphOptions, options: &Options) -> Result<Self> {
-        Ok(match Width::of(graph) {
-            Width::None => Self::None(Filled::new(options)?),
-            Width::Narrow => Self::Narrow(Filled::new(options)?),
-            Width::Wide => Self::Wide(Filled::new(options)?),
-            Width::Full => Self::Full(Filled::new(options)?),
+        Ok(match ArcDataWidth::of(graph) {
+            ArcDataWidth::None => Self::None(FilledTerrace::new(options)?),
+            ArcDataWidth::Narrow => Self::Narrow(FilledTerrace::new(options)?),
+            ArcDataWidth::Wide => Self::Wide(FilledTerrace::new(options)?),
+            ArcDataWidth::Full => Self::Full(FilledTerrace::new(options)?),
         })
     }
 
-    /// Lets changes name vertices below `bound`.
+    /// Makes room for vertices below `bound`.
     pub(crate) fn grow(&mut self, bound: usize) -> Result<()> {
         for_widths!(Self, self, delta => delta.terrace.grow(bound)?);
         Ok(())
     }
 
-    /// The bytes of what readers hold, and of what was published last.
+    /// Bytes that readers hold, and bytes of the last published version.
     pub(crate) fn num_bytes(&self) -> u64 {
         for_widths!(Self, self, delta => delta.terrace.num_live_bytes())
     }
 
-    /// Applies arcs of out-lists, and the other way round those of in-lists, to what differs from `below`; of one
-    /// arc, the last change counts.
-    pub(crate) fn apply(&mut self, pool: &Pool, below: &Below<'_>, batch: &Batch) -> Result<()> {
+    /// Applies arcs of out-lists, and transposed those of in-lists, as differences from `below`. If one arc changes
+    /// several times, the last change counts.
+    pub(crate) fn apply(&mut self, pool: &Pool, below: &Below<'_>, batch: &ArcBatch) -> Result<()> {
         match (self, batch) {
-            (Self::None(delta), Batch::None(arcs)) => delta.apply(pool, below, arcs),
-            (Self::Narrow(delta), Batch::Narrow(arcs)) => delta.apply(pool, below, arcs),
-            (Self::Wide(delta), Batch::Wide(arcs)) => delta.apply(pool, below, arcs),
-            (Self::Full(delta), Batch::Full(arcs)) => delta.apply(pool, below, arcs),
-            _ => Err(Error::Option("arcs with data of another width than the graph's".into())),
+            (Self::None(delta), ArcBatch::None(arcs)) => delta.apply(pool, below, arcs),
+            (Self::Narrow(delta), ArcBatch::Narrow(arcs)) => delta.apply(pool, below, arcs),
+            (Self::Wide(delta), ArcBatch::Wide(arcs)) => delta.apply(pool, below, arcs),
+            (Self::Full(delta), ArcBatch::Full(arcs)) => delta.apply(pool, below, arcs),
+            _ => Err(Error::internal("arcs with data of another width than the graph's")),
         }
     }
 
-    /// Applies edges of a graph without weights, as [`apply`](Self::apply) does arcs.
+    /// As [`apply`](Self::apply), for edges of a graph without weights.
     pub(crate) fn apply_edges(&mut self, pool: &Pool, below: &Below<'_>, edges: Edges<'_>) -> Result<()> {
         match self {
             Self::None(delta) => {
-                Ok(delta.terrace.apply_edges_over(pool, below, edges, &mut delta.pairs, &mut delta.mirror)?)
+                Ok(delta.terrace.apply_edges_over(pool, below, edges, &mut delta.pairs, &mut delta.transpose)?)
             }
-            _ => Err(Error::Option("edges without weights, in a graph that has some".into())),
+            _ => Err(Error::internal("edges without weights in a graph with weights")),
         }
     }
 
-    /// Hints that lists of a vertex on a side change soon, once what [a version fetches](DeltaVersion::prefetch) is there.
-    pub(crate) fn prefetch_lists(&self, side: Side, vertex: VertexId) {
-        for_widths!(Self, self, delta => delta.terrace.prefetch_lists(side, vertex));
+    /// Hints that lists of a vertex change soon. Called once [a version's hint](MemtableArcsVersion::prefetch) has
+    /// taken effect.
+    pub(crate) fn prefetch_lists(&self, direction: Direction, vertex: VertexId) {
+        for_widths!(Self, self, delta => delta.terrace.prefetch_lists(direction, vertex));
     }
 
-    /// Makes a version of what was applied.
-    pub(crate) fn publish(&mut self) -> DeltaVersion {
+    /// Makes a version of the changes until now.
+    pub(crate) fn publish(&mut self) -> MemtableArcsVersion {
         match self {
-            Self::None(delta) => DeltaVersion::None(published(delta)),
-            Self::Narrow(delta) => DeltaVersion::Narrow(published(delta)),
-            Self::Wide(delta) => DeltaVersion::Wide(published(delta)),
-            Self::Full(delta) => DeltaVersion::Full(published(delta)),
+            Self::None(delta) => MemtableArcsVersion::None(published(delta)),
+            Self::Narrow(delta) => MemtableArcsVersion::Narrow(published(delta)),
+            Self::Wide(delta) => MemtableArcsVersion::Wide(published(delta)),
+            Self::Full(delta) => MemtableArcsVersion::Full(published(delta)),
         }
     }
 }
 
-/// The entries of lists that a snapshot adds and removes, sorted by list.
+/// The arcs that a delta adds and removes, sorted by list.
 #[derive(Debug, Default)]
-pub(crate) struct LevelArcs {
+pub(crate) struct DeltaArcs {
     pub(crate) out_added: Vec<ChangedArc>,
     pub(crate) out_removed: Vec<ChangedArc>,
-    /// Empty where in-lists are not kept.
+    /// Empty if in-lists are not kept.
     pub(crate) in_added: Vec<ChangedArc>,
     pub(crate) in_removed: Vec<ChangedArc>,
 }
 
-impl LevelArcs {
-    /// What a batch changes in what lies below it; ids are below `bound`.
+impl DeltaArcs {
+    /// The differences that a batch makes to the versions below; ids are below `bound`.
     ///
     /// # Errors
     /// Damage in the snapshot.
     pub(crate) fn of_batch(
-        batch: &Batch,
+        batch: &ArcBatch,
         below: &Below<'_>,
         bound: usize,
         options: &GraphOptions,
         pool: &Pool,
     ) -> Result<Self> {
-        let mut arcs = for_widths!(Batch, batch, changes => {
-            Self::of_differences(differences(pool, below, changes, (bound, options.multigraph), &mut Space::default())?, options)
+        let mut arcs = for_widths!(ArcBatch, batch, changes => {
+            let differences = differences(pool, below, changes, (bound, options.multigraph), &mut Space::default())?;
+            Self::of_differences(differences, options)
         });
         if options.multigraph {
             cancel(&mut arcs.out_added, &mut arcs.out_removed);
         }
+        // Turned after the cancellation, so that both directions agree.
         if options.stores_in_lists() {
             arcs.in_added = turned(&arcs.out_added, pool);
             arcs.in_removed = turned(&arcs.out_removed, pool);
@@ -243,7 +250,7 @@ impl LevelArcs {
 
     fn of_differences<W: Bits>(parts: Vec<Differences<W>>, options: &GraphOptions) -> Self {
         let has_rows = options.has_rows();
-        let arc = |change: &terrace::Update<W>| {
+        let arc = |change: &anden_memtable::EntryUpdate<W>| {
             let data = change.addition.map_or(ArcData::default(), |value| value.into_data(has_rows));
             ChangedArc { list: change.source, neighbour: change.target, data }
         };
@@ -258,8 +265,8 @@ impl LevelArcs {
     }
 }
 
-/// Sorts arcs, and leaves those out that are both added and removed: a pair of a multigraph is removed whole, and what
-/// stays of it is added again.
+/// Sorts arcs, and drops those that are both added and removed: in a multigraph, a pair is removed whole, and its
+/// remaining edges are added again.
 pub(super) fn cancel(added: &mut Vec<ChangedArc>, removed: &mut Vec<ChangedArc>) {
     added.sort_unstable();
     removed.sort_unstable();
@@ -274,152 +281,162 @@ pub(super) fn cancel(added: &mut Vec<ChangedArc>, removed: &mut Vec<ChangedArc>)
     removed.extend(rest);
 }
 
-/// The same arcs as entries of the lists of their other ends, sorted.
+/// The arcs as entries of the lists of their other ends, sorted.
 fn turned(arcs: &[ChangedArc], pool: &Pool) -> Vec<ChangedArc> {
     let turn = |arc: &ChangedArc| ChangedArc { list: arc.neighbour, neighbour: arc.list, data: arc.data };
     let mut turned: Vec<_> = arcs.iter().map(turn).collect();
     let share = turned.len().div_ceil(pool.num_threads()).max(MIN_SHARE);
     pool.for_each_part_mut(&mut turned, share, |_, part| part.sort_unstable());
-    // Finds the shares sorted and merges them.
+    // A stable sort detects the sorted shares and merges them.
     turned.sort();
     turned
 }
 
-fn published<W: Bits>(delta: &mut Filled<W>) -> Version<W> {
+fn published<W: Bits>(delta: &mut FilledTerrace<W>) -> Version<W> {
     delta.terrace.publish();
     delta.terrace.version()
 }
 
-impl DeltaVersion {
-    /// The entries of all lists of a plane.
-    pub(crate) fn num_arcs(&self, plane: Plane) -> u64 {
-        for_widths!(Self, self, version => version.lists(plane).num_arcs())
+impl MemtableArcsVersion {
+    /// Number of arcs in an adjacency table.
+    pub(crate) fn num_arcs(&self, adjacency_table: AdjacencyTable) -> u64 {
+        for_widths!(Self, self, version => version.lists(adjacency_table).num_arcs())
     }
 
-    /// Those of them that lead from a vertex to itself.
-    pub(crate) fn num_loops(&self, plane: Plane) -> u64 {
-        for_widths!(Self, self, version => version.lists(plane).num_loops())
+    /// Number of arcs among them from a vertex to itself.
+    pub(crate) fn num_loops(&self, adjacency_table: AdjacencyTable) -> u64 {
+        for_widths!(Self, self, version => version.lists(adjacency_table).num_loops())
     }
 
-    /// How much of a list changes.
-    pub(crate) fn num_changes(&self, side: Side, vertex: VertexId) -> ListChanges {
+    /// Number of arcs added to and removed from one list.
+    pub(crate) fn num_changes(&self, direction: Direction, vertex: VertexId) -> ListChanges {
         for_widths!(Self, self, version => {
-            let removed = version.lists(Plane::removed(side));
+            let removed = version.lists(AdjacencyTable::removed(direction));
+            // Most memtables have few tombstones or none: skip the lookup.
             let num_removed = if removed.num_arcs() > 0 { removed.degree(vertex) } else { 0 };
-            ListChanges { removed: num_removed, added: version.lists(Plane::added(side)).degree(vertex) }
+            ListChanges { removed: num_removed, added: version.lists(AdjacencyTable::added(direction)).degree(vertex) }
         })
     }
 
-    /// What a list loses.
-    pub(crate) fn removed(&self, side: Side, vertex: VertexId) -> Cow<'_, [VertexId]> {
-        for_widths!(Self, self, version => entries(version.lists(Plane::removed(side)), vertex))
+    /// The tombstones of a list.
+    pub(crate) fn removed(&self, direction: Direction, vertex: VertexId) -> Cow<'_, [VertexId]> {
+        for_widths!(Self, self, version => entries(version.lists(AdjacencyTable::removed(direction)), vertex))
     }
 
-    /// What a list loses, and what it gains where that is in one piece.
-    pub(crate) fn changes(&self, side: Side, vertex: VertexId) -> (Cow<'_, [VertexId]>, Option<Added<'_>>) {
+    /// The tombstones of a list, and its additions if they are one fragment.
+    pub(crate) fn changes(&self, direction: Direction, vertex: VertexId) -> (Cow<'_, [VertexId]>, Option<Added<'_>>) {
         for_widths!(Self, self, version => {
-            let gone = entries(version.lists(Plane::removed(side)), vertex);
-            let new = version.lists(Plane::added(side)).single(vertex).map(|(targets, values)| (targets, Bits::bytes(values)));
+            let gone = entries(version.lists(AdjacencyTable::removed(direction)), vertex);
+            let new = version.lists(AdjacencyTable::added(direction)).single(vertex);
+            let new = new.map(|(targets, values)| (targets, Bits::bytes(values)));
             (gone, new)
         })
     }
 
-    /// What a list gains where that is in one piece.
-    pub(crate) fn added(&self, side: Side, vertex: VertexId) -> Option<Added<'_>> {
+    /// The additions of a list if they are one fragment.
+    pub(crate) fn added(&self, direction: Direction, vertex: VertexId) -> Option<Added<'_>> {
         for_widths!(Self, self, version => {
-            let list = version.lists(Plane::added(side)).single(vertex);
+            let list = version.lists(AdjacencyTable::added(direction)).single(vertex);
             list.map(|(targets, values)| (targets, Bits::bytes(values)))
         })
     }
 
-    /// What changes in lists of a group, part by part.
-    pub(crate) fn for_each_change(&self, side: Side, lists: &TouchedLists, body: &mut ChangedPartBody<'_>) {
+    /// Calls `body` with the changes of the lists of a group, fragment by fragment.
+    pub(crate) fn for_each_change(&self, direction: Direction, lists: &DirtyPageLists, body: &mut ChangedPartBody<'_>) {
         for_widths!(Self, self, version => {
-            changes(version.lists(Plane::removed(side)), version.lists(Plane::added(side)), lists, body);
+            let (removed, added) = (AdjacencyTable::removed(direction), AdjacencyTable::added(direction));
+            changes(version.lists(removed), version.lists(added), lists, body);
         })
     }
 
-    /// Hints that what changes in a list, which was looked for, is read soon.
-    pub(crate) fn prefetch_list(&self, side: Side, vertex: VertexId, is_cut: bool) {
+    /// Last prefetch stage: fetches the changes of a list whose place is known.
+    pub(crate) fn prefetch_list(&self, direction: Direction, vertex: VertexId, has_tombstones: bool) {
         for_widths!(Self, self, version => {
-            version.lists(Plane::added(side)).prefetch_list(vertex);
-            if is_cut {
-                version.lists(Plane::removed(side)).prefetch_list(vertex);
+            version.lists(AdjacencyTable::added(direction)).prefetch_list(vertex);
+            if has_tombstones {
+                version.lists(AdjacencyTable::removed(direction)).prefetch_list(vertex);
             }
         })
     }
 
-    /// Hints that what changes in a list is looked for soon.
-    pub(crate) fn prefetch(&self, side: Side, vertex: VertexId) {
+    /// First prefetch stage: fetches the table entry of a list.
+    pub(crate) fn prefetch(&self, direction: Direction, vertex: VertexId) {
         for_widths!(Self, self, version => {
-            version.lists(Plane::added(side)).prefetch(vertex);
-            version.lists(Plane::removed(side)).prefetch(vertex);
+            version.lists(AdjacencyTable::added(direction)).prefetch(vertex);
+            version.lists(AdjacencyTable::removed(direction)).prefetch(vertex);
         })
     }
 
-    /// Hints the same, once what the first hint asked for is there.
-    pub(crate) fn prefetch_place(&self, side: Side, vertex: VertexId, is_cut: bool) {
+    /// Second prefetch stage: fetches the block that holds the list's address.
+    pub(crate) fn prefetch_place(&self, direction: Direction, vertex: VertexId, has_tombstones: bool) {
         for_widths!(Self, self, version => {
-            version.lists(Plane::added(side)).prefetch_place(vertex);
-            if is_cut {
-                version.lists(Plane::removed(side)).prefetch_place(vertex);
+            version.lists(AdjacencyTable::added(direction)).prefetch_place(vertex);
+            if has_tombstones {
+                version.lists(AdjacencyTable::removed(direction)).prefetch_place(vertex);
             }
         })
     }
 
-    /// What a list gains, piece by piece.
-    pub(crate) fn for_each_added(&self, side: Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
-        for_widths!(Self, self, version => pieces(version.lists(Plane::added(side)), vertex, body))
+    /// Calls `body` with the additions of a list, fragment by fragment.
+    pub(crate) fn for_each_added(
+        &self,
+        direction: Direction,
+        vertex: VertexId,
+        body: &mut AddedPiece<'_>,
+    ) -> ControlFlow<()> {
+        for_widths!(Self, self, version => pieces(version.lists(AdjacencyTable::added(direction)), vertex, body))
     }
 
-    /// What stands in a plane beside an entry.
+    /// The data of an arc in an adjacency table.
     pub(crate) fn data(
         &self,
-        plane: Plane,
+        adjacency_table: AdjacencyTable,
         list: VertexId,
         neighbor: VertexId,
         options: &GraphOptions,
     ) -> Option<ArcData> {
         let has_rows = options.has_rows();
         for_widths!(Self, self, version => {
-            version.lists(plane).get(list, neighbor).map(|&value| Bits::into_data(value, has_rows))
+            version.lists(adjacency_table).get(list, neighbor).map(|&value| Bits::into_data(value, has_rows))
         })
     }
 
-    /// Calls `body` with what stands in a plane beside each of the entries to a neighbor.
+    /// Calls `body` with the data of each of the arcs to a neighbor.
     pub(crate) fn for_each_parallel(
         &self,
-        plane: Plane,
+        adjacency_table: AdjacencyTable,
         (list, neighbor): (VertexId, VertexId),
         options: &GraphOptions,
         mut body: impl FnMut(ArcData),
     ) {
         let has_rows = options.has_rows();
         for_widths!(Self, self, version => {
-            let lists = version.lists(plane);
+            let lists = version.lists(adjacency_table);
             if lists.num_arcs() > 0 {
                 lists.for_each_parallel(list, neighbor, |&value| body(Bits::into_data(value, has_rows)));
             }
         });
     }
 
-    /// All arcs of a plane in these lists, which ascend.
+    /// The arcs of an adjacency table in ascending lists.
     pub(crate) fn arcs(
         &self,
-        plane: Plane,
+        adjacency_table: AdjacencyTable,
         lists: impl Iterator<Item = VertexId>,
         options: &GraphOptions,
     ) -> Vec<ChangedArc> {
-        for_widths!(Self, self, version => arcs(version.lists(plane), lists, options.has_rows()))
+        for_widths!(Self, self, version => arcs(version.lists(adjacency_table), lists, options.has_rows()))
     }
 }
 
 #[inline]
 fn entries<W: Bits>(lists: Lists<'_, W>, vertex: VertexId) -> Cow<'_, [VertexId]> {
+    // Without any tombstone, the lookup is saved.
     if lists.num_arcs() == 0 {
         return Cow::Borrowed(&[]);
     }
     if let Some((entries, _)) = lists.single(vertex) {
+        // A list in one fragment is borrowed, not copied.
         return Cow::Borrowed(entries);
     }
     let mut entries = Vec::with_capacity(lists.degree(vertex));
@@ -430,13 +447,18 @@ fn entries<W: Bits>(lists: Lists<'_, W>, vertex: VertexId) -> Cow<'_, [VertexId]
     Cow::Owned(entries)
 }
 
-/// What changes in lists of a group. What they lose is needed first; what they gain only by those who read on, except
-/// where that is all there is.
-fn changes<W: Bits>(removed: Lists<'_, W>, added: Lists<'_, W>, lists: &TouchedLists, body: &mut ChangedPartBody<'_>) {
-    let (gone, new) = (removed.of_group(&lists.cut), added.of_group(&lists.wanted));
+/// Calls `body` with the changes of a group of lists. Tombstones come first, and additions only if the reader goes on;
+/// lists that only gain arcs have no tombstones to read.
+fn changes<W: Bits>(
+    removed: Lists<'_, W>,
+    added: Lists<'_, W>,
+    lists: &DirtyPageLists,
+    body: &mut ChangedPartBody<'_>,
+) {
+    let (gone, new) = (removed.of_group(&lists.tombstoned), added.of_group(&lists.wanted));
     let read = |vertex| {
         if !lists.gaining.contains(vertex) {
-            let gone = match lists.cut.contains(vertex) {
+            let gone = match lists.tombstoned.contains(vertex) {
                 false => Cow::Borrowed(&[][..]),
                 true => match gone.single(vertex) {
                     Some((entries, _)) => Cow::Borrowed(entries),
@@ -454,13 +476,13 @@ fn changes<W: Bits>(removed: Lists<'_, W>, added: Lists<'_, W>, lists: &TouchedL
     };
     let place = |vertex| {
         new.prefetch_place(vertex);
-        if lists.cut.contains(vertex) {
+        if lists.tombstoned.contains(vertex) {
             gone.prefetch_place(vertex);
         }
     };
     let list = |vertex| {
         new.prefetch_list(vertex);
-        if lists.cut.contains(vertex) {
+        if lists.tombstoned.contains(vertex) {
             gone.prefetch_list(vertex);
         }
     };
@@ -475,6 +497,7 @@ fn pieces<W: Bits>(lists: Lists<'_, W>, vertex: VertexId, body: &mut AddedPiece<
 }
 
 fn arcs<W: Bits>(lists: Lists<'_, W>, of: impl Iterator<Item = VertexId>, has_rows: bool) -> Vec<ChangedArc> {
+    // The number is known, so the array is allocated once.
     let mut arcs = Vec::with_capacity(lists.num_arcs() as usize);
     for list in of {
         let _ = lists.for_each_fragment(list, |targets, values| {

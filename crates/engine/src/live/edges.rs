@@ -1,87 +1,88 @@
-//! What a batch makes of the edges of a pair of vertices, where that depends on which edges there are.
+//! Plans changes of edges that depend on the existing edges of a pair.
 //!
-//! In a multigraph, and where edges have properties, an entry of a list is one edge and carries its weight and the number
-//! of its row. A plan says exactly which entries a pair is to have, so recovery applies it without a lookup. A pair is
-//! removed whole and gets all its entries anew; a pair that only gains edges keeps the ones that it has.
+//! In a multigraph, and if edges have properties, each arc carries a weight and the number of its row. A plan lists the
+//! exact arcs of a pair, so recovery applies it without a lookup. A changed pair is removed whole and gets all its arcs
+//! anew; a pair that only gains edges keeps its arcs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use base::VertexId;
-use graph::property::OwnedValue;
-use lama::{ArcData, Finder, GraphOptions};
+use anden_base::VertexId;
+use anden_graph::property::OwnedValue;
+use anden_snapshots::{ArcData, Finder, GraphOptions};
+use foldhash::HashMap;
 
-use super::Writer;
-use super::apply::{EdgeUpdate, Plan, Step};
+use super::MemtableWriter;
+use super::apply::{BatchPlan, BatchStep, EdgeUpdate};
 use crate::Result;
 use crate::validation::stored_ends;
 
-/// The ends of an edge in the order in which the graph stores them.
-pub(super) type Ends = (VertexId, VertexId);
+/// The ends of an edge in the order of storage.
+pub(super) type EdgeEnds = (VertexId, VertexId);
 
-/// The rows of a plan, and the edges that it leaves.
+/// The rows of a plan, and the edges of the pairs that it changes.
 #[derive(Debug)]
 pub(super) struct EdgePlan {
     /// The number of the first row.
     first_row: u64,
-    /// The values of each row by property; behind the last one, all are null.
+    /// The values of each row by property; missing ones at the end are null.
     pub(super) rows: Vec<Vec<OwnedValue>>,
     /// Maps each later row of an edge to the first row of the edge.
     first_rows: BTreeMap<u64, u64>,
-    /// The rows of the request that is being planned begin here. No version shows them yet, so they may still change.
+    /// First row of the current request. No version shows these rows yet, so they may still change.
     request_start: usize,
-    /// Of a multigraph, the numbers of the edges that the request adds; `None` of a loop that is not stored.
+    /// In a multigraph, the numbers of the edges that the request adds; `None` for a loop that is not stored.
     pub(super) numbers: Vec<Option<u64>>,
-    /// Edges of pairs after the steps that were tracked.
-    pairs: HashMap<Ends, PlannedPair>,
-    /// The pair that was replaced last by this request, and the steps that do so.
-    replaced: Option<(Ends, Range<usize>)>,
-    /// Vertices that a tracked step removes, and the last step that does.
+    /// Edges of pairs after the tracked steps.
+    pairs: HashMap<EdgeEnds, PlannedPair>,
+    /// The pair that the request replaced last, and the steps that do so.
+    replaced: Option<(EdgeEnds, Range<usize>)>,
+    /// Vertices that a tracked step removes, with the last such step.
     removed: HashMap<VertexId, usize>,
     num_tracked: usize,
 }
 
-/// The edges of a pair.
+/// The edges of one pair.
 #[derive(Debug, Default)]
 struct PlannedPair {
-    /// The last step that was seen of it.
+    /// The last tracked step of the pair.
     step: usize,
-    /// Whether those below the plan are among them.
+    /// Whether `edges` includes those below the plan.
     is_whole: bool,
-    /// What stands beside each, in the order in which they were added.
+    /// Row and weight of each edge, in the order in which they were added.
     edges: Vec<ArcData>,
 }
 
-/// Some of the edges of a pair.
+/// Selects edges of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
-    /// The one that was added last.
+enum EdgeSelector {
+    /// The last added edge.
     Last,
-    /// The one with this number.
+    /// The edge with this number.
     Numbered(u64),
     All,
 }
 
-/// What becomes of one edge, whose properties have places.
+/// A change of one edge, with properties resolved to indexes.
 #[derive(Debug)]
 pub(super) enum PlannedAction {
     Remove,
-    /// The bits of its new weight.
+    /// The bits of the new weight.
     SetWeight(u64),
     SetValue(usize, OwnedValue),
 }
 
-/// What is to become of an edge.
+/// A change of the weight or the values of an edge.
 #[derive(Clone, Copy, Debug)]
 struct EdgeChange<'a> {
-    /// The bits of a new weight; otherwise it stays.
+    /// The bits of a new weight; `None` keeps the weight.
     weight: Option<u64>,
-    /// New values, with the places of their properties.
+    /// New values, with the indexes of their properties.
     values: &'a [(usize, OwnedValue)],
 }
 
 impl EdgePlan {
-    /// Without edges; rows begin at `first_row`.
+    /// An empty plan; its rows begin at `first_row`.
     pub(super) fn new(first_row: u64) -> Self {
         let (rows, first_rows, numbers, pairs, replaced, removed) = Default::default();
         Self { first_row, rows, first_rows, request_start: 0, numbers, pairs, replaced, removed, num_tracked: 0 }
@@ -92,23 +93,23 @@ impl EdgePlan {
         self.rows.iter().enumerate().map(|(index, values)| (self.first_row + index as u64, &values[..]))
     }
 
-    /// Rows that are not the first of their edges, and the first ones.
+    /// Later rows of edges, with the first rows of these edges.
     pub(super) fn first_rows(&self) -> impl Iterator<Item = (u64, u64)> {
         self.first_rows.iter().map(|(&row, &first)| (row, first))
     }
 
-    /// Leaves this many numbers to rows of others, before any row of the plan.
+    /// Lets the rows begin at `first_row`; lower numbers belong to rows outside the plan.
     pub(super) fn begin_at(&mut self, first_row: u64) {
         debug_assert!(self.rows.is_empty());
         self.first_row = first_row;
     }
 
-    /// The number of the row behind the last.
+    /// The number after the last row.
     pub(super) fn end(&self) -> u64 {
         self.first_row + self.rows.len() as u64
     }
 
-    /// Begins a request; returns what [`cut`](Self::cut) takes to forget it.
+    /// Begins a request. [`forget_after`](Self::forget_after) takes the returned number to forget the request.
     pub(super) fn begin_request(&mut self) -> usize {
         self.numbers.clear();
         self.replaced = None;
@@ -116,11 +117,12 @@ impl EdgePlan {
         self.request_start
     }
 
-    /// Forgets a request that is not right.
-    pub(super) fn cut(&mut self, num_rows: usize) {
+    /// Forgets an invalid request.
+    pub(super) fn forget_after(&mut self, num_rows: usize) {
         self.rows.truncate(num_rows);
+        // Only rows of earlier requests keep their entries.
         self.first_rows.split_off(&self.end());
-        // The steps that are left are tracked again where that is needed.
+        // The remaining steps are tracked again when needed.
         self.pairs.clear();
         self.replaced = None;
         self.removed.clear();
@@ -132,43 +134,45 @@ impl EdgePlan {
         self.first_row + self.rows.len() as u64 - 1
     }
 
-    /// The place of a row that this plan makes.
+    /// The index of a row of this plan.
     fn place_of(&self, row: u64) -> Option<usize> {
         row.checked_sub(self.first_row).map(|place| place as usize)
     }
 
-    /// The place of a row that the current request makes; such a row may still change.
+    /// The index of a row of the current request; such a row may still change.
     fn own_place(&self, row: u64) -> Option<usize> {
         self.place_of(row).filter(|&place| place >= self.request_start)
     }
 
-    /// Follows the steps that were planned meanwhile.
-    fn track(&mut self, steps: &[Step], options: &GraphOptions) {
+    /// Tracks the steps that were planned since the last call.
+    fn track(&mut self, steps: &[BatchStep], options: &GraphOptions) {
         for (index, step) in steps.iter().enumerate().skip(self.num_tracked) {
             match *step {
-                Step::Edge(EdgeUpdate { source, target, addition }) => {
+                BatchStep::Edge(EdgeUpdate { source, target, addition }) => {
                     let Some(ends) = stored(options, (source, target)) else { continue };
                     let pair = self.pair(ends);
                     pair.step = index;
+                    // From here on the plan knows all edges of the pair.
                     if addition.is_none() || !options.multigraph {
                         pair.edges.clear();
                         pair.is_whole = true;
                     }
                     pair.edges.extend(addition);
                 }
-                Step::RemoveVertex(vertex) => {
+                BatchStep::RemoveVertex(vertex) => {
                     self.removed.insert(vertex, index);
                 }
-                Step::AddVertex(_) | Step::SetValue(_) => {}
+                BatchStep::AddVertex(_) | BatchStep::SetValue(_) => {}
             }
         }
         self.num_tracked = steps.len();
     }
 
-    /// The edges of a pair, as far as tracked steps say.
-    fn pair(&mut self, ends: Ends) -> &mut PlannedPair {
+    /// The edges of a pair, as far as tracked steps tell.
+    fn pair(&mut self, ends: EdgeEnds) -> &mut PlannedPair {
         let removed = [ends.0, ends.1].iter().filter_map(|end| self.removed.get(end).copied()).max();
         let pair = self.pairs.entry(ends).or_default();
+        // The removal came after the last step of the pair, and took the edges of the pair along.
         if let Some(step) = removed.filter(|&step| step >= pair.step) {
             *pair = PlannedPair { step: step + 1, is_whole: true, edges: Vec::new() };
         }
@@ -176,18 +180,18 @@ impl EdgePlan {
     }
 }
 
-/// The ends of an edge as the graph stores them; `None` where it stores no such edge.
-pub(super) fn stored(options: &GraphOptions, ends: Ends) -> Option<Ends> {
+/// The ends of an edge in the order of storage; `None` if the graph does not store such an edge.
+pub(super) fn stored(options: &GraphOptions, ends: EdgeEnds) -> Option<EdgeEnds> {
     (!options.ordered || ends.0 != ends.1).then(|| stored_ends(options, ends))
 }
 
-impl Writer {
+impl MemtableWriter {
     pub(super) fn options(&self) -> &GraphOptions {
-        self.underlay.view().options()
+        self.overlay_base.view().options()
     }
 
-    /// Plans an edge that is to be there, with a weight of these bits if the graph has weights and with these values of
-    /// properties, or to be gone. In a simple graph, an edge that is there keeps its other values.
+    /// Plans an insertion, with the bits of a weight if the graph has weights and with values of properties, or a
+    /// deletion. An existing edge of a simple graph keeps its other values.
     ///
     /// # Errors
     /// Damage in the snapshot.
@@ -195,14 +199,14 @@ impl Writer {
         &self,
         mut edge: EdgeUpdate,
         values: Vec<(usize, OwnedValue)>,
-        plan: &mut Plan,
+        plan: &mut BatchPlan,
         finder: &mut Finder<'_>,
     ) -> Result<()> {
         let options = self.options();
         if let Some(data) = edge.addition.filter(|_| options.has_rows()) {
             let change = EdgeChange { weight: options.weight_type.map(|_| data.weight), values: &values };
             let ends = (edge.source, edge.target);
-            if !options.multigraph && self.change_edges(ends, Which::Last, &change, plan, finder)?.is_some() {
+            if !options.multigraph && self.change_edges(ends, EdgeSelector::Last, &change, plan, finder)?.is_some() {
                 return Ok(());
             }
             let row = plan.edges.new_row(row_of(values));
@@ -211,53 +215,53 @@ impl Writer {
                 plan.edges.numbers.push(stored(options, (edge.source, edge.target)).map(|_| row));
             }
         }
-        plan.steps.push(Step::Edge(edge));
+        plan.steps.push(BatchStep::Edge(edge));
         Ok(())
     }
 
-    /// Plans a weight of all edges of a pair; where there is none, one is made.
+    /// Plans a weight of all edges of a pair, or a new edge if there is none.
     ///
     /// # Errors
     /// Damage in the snapshot.
-    pub(super) fn plan_weight(&self, edge: EdgeUpdate, plan: &mut Plan, finder: &mut Finder<'_>) -> Result<()> {
+    pub(super) fn plan_weight(&self, edge: EdgeUpdate, plan: &mut BatchPlan, finder: &mut Finder<'_>) -> Result<()> {
         let change = EdgeChange { weight: edge.addition.map(|data| data.weight), values: &[] };
         let ends = (edge.source, edge.target);
-        if self.options().has_rows() && self.change_edges(ends, Which::All, &change, plan, finder)?.is_some() {
+        if self.options().has_rows() && self.change_edges(ends, EdgeSelector::All, &change, plan, finder)?.is_some() {
             return Ok(());
         }
         self.plan_edge(edge, Vec::new(), plan, finder)
     }
 
-    /// Plans a value of the edge of a pair that was added last. Returns whether there is an edge, and a value where one is
-    /// taken away.
+    /// Plans a value of the last added edge of a pair. Returns whether there is an edge and, for null, a value to
+    /// remove.
     ///
     /// # Errors
     /// Damage in the snapshot.
     pub(super) fn plan_edge_value(
         &self,
-        ends: Ends,
+        ends: EdgeEnds,
         place: usize,
         value: OwnedValue,
-        plan: &mut Plan,
+        plan: &mut BatchPlan,
         finder: &mut Finder<'_>,
     ) -> Result<bool> {
         let change = EdgeChange { weight: None, values: &[(place, value)] };
-        Ok(self.change_edges(ends, Which::Last, &change, plan, finder)?.unwrap_or(false))
+        Ok(self.change_edges(ends, EdgeSelector::Last, &change, plan, finder)?.unwrap_or(false))
     }
 
-    /// Plans what becomes of one edge of a multigraph. Returns whether there is such an edge.
+    /// Plans a change of one edge of a multigraph. Returns whether there is such an edge.
     ///
     /// # Errors
     /// Damage in the snapshot.
     pub(super) fn plan_action(
         &self,
-        ends: Ends,
+        ends: EdgeEnds,
         number: u64,
         action: PlannedAction,
-        plan: &mut Plan,
+        plan: &mut BatchPlan,
         finder: &mut Finder<'_>,
     ) -> Result<bool> {
-        let which = Which::Numbered(number);
+        let which = EdgeSelector::Numbered(number);
         let change = match &action {
             PlannedAction::Remove => {
                 let Some(ends) = stored(self.options(), ends) else { return Ok(false) };
@@ -276,20 +280,22 @@ impl Writer {
         Ok(self.change_edges(ends, which, &change, plan, finder)?.is_some())
     }
 
-    /// The places of some of these edges.
+    /// The indexes of the selected edges.
     ///
     /// # Errors
     /// Damage in the snapshot.
-    fn places_of(&self, which: Which, edges: &[ArcData], plan: &Plan) -> Result<Range<usize>> {
+    fn places_of(&self, which: EdgeSelector, edges: &[ArcData], plan: &BatchPlan) -> Result<Range<usize>> {
         let number = |data: &ArcData| self.planned_number(data.row, plan);
         let place = match which {
-            Which::All => return Ok(0..edges.len()),
-            Which::Last if edges.len() <= 1 => edges.len().checked_sub(1),
-            Which::Last => {
+            EdgeSelector::All => return Ok(0..edges.len()),
+            // The usual case needs no edge numbers.
+            EdgeSelector::Last if edges.len() <= 1 => edges.len().checked_sub(1),
+            EdgeSelector::Last => {
                 let numbers = edges.iter().map(number).collect::<Result<Vec<_>>>()?;
+                // Numbers ascend in the order of addition.
                 (0..edges.len()).max_by_key(|&place| numbers[place])
             }
-            Which::Numbered(wanted) => {
+            EdgeSelector::Numbered(wanted) => {
                 let numbers = edges.iter().map(number).collect::<Result<Vec<_>>>()?;
                 numbers.iter().position(|&number| number == wanted)
             }
@@ -298,7 +304,7 @@ impl Writer {
     }
 
     /// The number of the edge that has a row.
-    fn planned_number(&self, row: u64, plan: &Plan) -> Result<u64> {
+    fn planned_number(&self, row: u64, plan: &BatchPlan) -> Result<u64> {
         match plan.edges.first_rows.get(&row) {
             Some(&first) => Ok(first),
             None if plan.edges.place_of(row).is_some() => Ok(row),
@@ -306,9 +312,9 @@ impl Writer {
         }
     }
 
-    /// Plans that a pair has these edges and no others. Steps of the request that replaced the same pair just before are
-    /// forgotten: many changes of one pair would else make as many steps as they are times its edges.
-    fn replace_edges(&self, ends: Ends, edges: Vec<ArcData>, plan: &mut Plan) {
+    /// Plans that a pair has exactly these edges. Replaces the request's previous steps for the pair, if those are the
+    /// last ones: otherwise n changes of a pair would make n times its edges in steps.
+    fn replace_edges(&self, ends: EdgeEnds, edges: Vec<ArcData>, plan: &mut BatchPlan) {
         if let Some((_, steps)) = plan.edges.replaced.take().filter(|(pair, _)| *pair == ends)
             && steps.end == plan.steps.len()
         {
@@ -316,33 +322,33 @@ impl Writer {
             plan.edges.num_tracked = plan.edges.num_tracked.min(steps.start);
         }
         let first = plan.steps.len();
-        let edge = |addition| Step::Edge(EdgeUpdate { source: ends.0, target: ends.1, addition });
-        // In a simple graph, the last addition counts.
+        let edge = |addition| BatchStep::Edge(EdgeUpdate { source: ends.0, target: ends.1, addition });
+        // In a simple graph, the last addition replaces the edge, so no deletion is needed.
         plan.steps.extend(self.options().multigraph.then(|| edge(None)));
         plan.steps.extend(edges.into_iter().map(|data| edge(Some(data))));
         plan.edges.replaced = Some((ends, first..plan.steps.len()));
     }
 
     /// Plans changes of edges of a pair. An edge whose weight or values change gets a new row, because versions show
-    /// the old one.
-    /// Returns whether one of them has a value, or had one that is taken away; `None` where there is no such edge.
+    /// the old one. Returns whether one of them has a value, or had a removed one; `None` if there is no such edge.
     ///
     /// # Errors
     /// Damage in the snapshot.
     fn change_edges(
         &self,
-        ends: Ends,
-        which: Which,
+        ends: EdgeEnds,
+        which: EdgeSelector,
         change: &EdgeChange<'_>,
-        plan: &mut Plan,
+        plan: &mut BatchPlan,
         finder: &mut Finder<'_>,
     ) -> Result<Option<bool>> {
         let options = self.options();
         let Some(ends) = stored(options, ends) else { return Ok(None) };
         plan.edges.track(&plan.steps, options);
-        if which == Which::Last && change.weight.is_none() {
-            // The usual case, an edge of this request, needs no look at the others.
+        if which == EdgeSelector::Last && change.weight.is_none() {
+            // The usual case, an edge of this request: its row may still change in place.
             let newest = plan.edges.pair(ends).edges.last().map(|data| data.row);
+            // A later row of an older edge does not make that edge the last added one.
             let newest = newest.filter(|row| !plan.edges.first_rows.contains_key(row));
             if let Some(own) = newest.and_then(|row| plan.edges.own_place(row)) {
                 return Ok(Some(set_all(&mut plan.edges.rows[own], change.values)));
@@ -363,6 +369,7 @@ impl Writer {
                     let mut values = self.planned_values(old.row, plan)?;
                     let before = values.clone();
                     has_value |= set_all(&mut values, change.values);
+                    // An edge that does not change keeps its row, so that the delta does not contain it.
                     if data.weight != old.weight || !is_same_row(&values, &before) {
                         data.row = plan.edges.new_row(values);
                         if options.multigraph {
@@ -380,8 +387,8 @@ impl Writer {
         Ok(Some(has_value))
     }
 
-    /// The values of a row that the plan makes, or that is there.
-    fn planned_values(&self, row: u64, plan: &Plan) -> Result<Vec<OwnedValue>> {
+    /// The values of a row of the plan, or of the newest version.
+    fn planned_values(&self, row: u64, plan: &BatchPlan) -> Result<Vec<OwnedValue>> {
         match plan.edges.place_of(row) {
             Some(place) => Ok(plan.edges.rows[place].clone()),
             None => self.newest.row_values(row),
@@ -391,12 +398,13 @@ impl Writer {
     /// All edges of a pair after the steps of a plan.
     pub(super) fn planned_edges<'p>(
         &self,
-        ends: Ends,
-        plan: &'p mut Plan,
+        ends: EdgeEnds,
+        plan: &'p mut BatchPlan,
         finder: &mut Finder<'_>,
     ) -> Result<&'p [ArcData]> {
         plan.edges.track(&plan.steps, self.options());
         let pair = plan.edges.pair(ends);
+        // Looked up on demand, because an addition to a multigraph needs no edges below.
         if !pair.is_whole {
             let mut edges = self.newest.edges(ends.0, ends.1, finder)?;
             edges.append(&mut pair.edges);
@@ -406,8 +414,9 @@ impl Writer {
     }
 }
 
-/// A row with values at these places.
+/// A row with these values at the indexes of their properties.
 fn row_of(values: Vec<(usize, OwnedValue)>) -> Vec<OwnedValue> {
+    // Values that come in the order of the schema are the row already.
     let is_dense = values.iter().enumerate().all(|(index, (place, _))| index == *place);
     if is_dense {
         return values.into_iter().map(|(_, value)| value).collect();
@@ -419,18 +428,18 @@ fn row_of(values: Vec<(usize, OwnedValue)>) -> Vec<OwnedValue> {
     row
 }
 
-/// Gives a row values; returns whether one of them is a value now, or was one before.
+/// Sets values of a row. Returns whether one of them is not null, or was not before.
 fn set_all(row: &mut Vec<OwnedValue>, values: &[(usize, OwnedValue)]) -> bool {
     values.iter().fold(false, |has_value, (place, value)| set(row, *place, value.clone()) | has_value)
 }
 
-/// Whether two rows have the same values; behind the last one, all are null.
+/// Whether two rows have equal values; missing ones at the end are null.
 fn is_same_row(row: &[OwnedValue], other: &[OwnedValue]) -> bool {
     let value = |row: &[OwnedValue], place: usize| row.get(place).cloned().unwrap_or(OwnedValue::Null);
     (0..row.len().max(other.len())).all(|place| value(row, place) == value(other, place))
 }
 
-/// Gives a row a value; returns whether it has one now, or had one before.
+/// Sets a value of a row. Returns whether it is not null, or was not before.
 fn set(values: &mut Vec<OwnedValue>, place: usize, value: OwnedValue) -> bool {
     if values.len() <= place {
         values.resize(place + 1, OwnedValue::Null);

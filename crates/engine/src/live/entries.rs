@@ -1,24 +1,24 @@
-//! The entries of lists that go with their vertices.
+//! The arcs that go with removed vertices.
 
 use std::ops::{ControlFlow, Range};
 
-use base::VertexId;
-use base::bitmap::Bitmap;
-use base::parallel::Pool;
-use base::progress::Progress;
-use graph::{Direction, Graph, InEdges, Page};
-use lama::View;
+use anden_base::VertexId;
+use anden_base::bitmap::Bitmap;
+use anden_base::parallel::Pool;
+use anden_base::progress::Progress;
+use anden_graph::{Direction, Graph, GraphKind, Page};
+use anden_snapshots::SnapshotView;
 
 use crate::Result;
 
 /// Vertices that a worker scans at once.
 const GRAIN: usize = 64 << 10;
 
-/// List and neighbour of every entry that goes with `vertices`, in no order, some of them twice.
+/// List and neighbor of each arc that goes with `vertices`, in no order, some twice.
 ///
-/// Cost: that of their lists; a directed graph without in-lists is read whole.
+/// Cost: reads their lists; in a directed graph without in-lists, the whole graph.
 pub(super) fn entries_of(
-    view: &View,
+    view: &SnapshotView,
     vertices: &[VertexId],
     pool: &Pool,
     progress: &dyn Progress,
@@ -29,21 +29,23 @@ pub(super) fn entries_of(
     }
     for &vertex in vertices {
         progress.check()?;
-        let _ = view.for_each_out_fragment(vertex, |targets| {
+        let _ = view.for_each_fragment(Direction::Out, vertex, |targets| {
             entries.extend(targets.iter().map(|&target| (vertex, target)));
-            if view.direction() == Direction::Undirected {
+            // The arc in the list of the other end goes as well.
+            if view.graph_kind() == GraphKind::Undirected {
                 entries.extend(targets.iter().map(|&target| (target, vertex)));
             }
             ControlFlow::Continue(())
         });
-        if view.direction() == Direction::Directed && view.has_in_edges() {
-            let _ = view.for_each_in_fragment(vertex, |sources| {
+        if view.graph_kind() == GraphKind::Directed && view.has_lists(Direction::In) {
+            let _ = view.for_each_fragment(Direction::In, vertex, |sources| {
                 entries.extend(sources.iter().map(|&source| (source, vertex)));
                 ControlFlow::Continue(())
             });
         }
     }
-    if !view.has_in_edges() {
+    // Without in-lists, only a scan finds the edges that lead to the vertices.
+    if !view.has_lists(Direction::In) {
         progress.stage("scan", Some(view.vertex_bound() as u64));
         let mut are_gone = Bitmap::new(view.vertex_bound());
         vertices.iter().for_each(|&vertex| are_gone.set(vertex as usize));
@@ -58,9 +60,9 @@ pub(super) fn entries_of(
     Ok(entries)
 }
 
-/// The entries of these lists that lead to a vertex that goes.
+/// The arcs of these lists that lead to a removed vertex.
 fn entries_into(
-    view: &View,
+    view: &SnapshotView,
     are_gone: &Bitmap,
     lists: Range<VertexId>,
     progress: &dyn Progress,
@@ -70,7 +72,8 @@ fn entries_into(
         let gone = targets.iter().filter(|&&target| are_gone.get(target as usize));
         entries.extend(gone.map(|&target| (list, target)));
     };
-    let _ = view.for_each_out_page(lists, |page| {
+    let _ = view.for_each_page(Direction::Out, lists, |page| {
+        // The caller asks `progress` again, and drops the incomplete result.
         if progress.is_cancelled() {
             return ControlFlow::Break(());
         }
@@ -78,7 +81,7 @@ fn entries_into(
             Page::Empty(_) => {}
             Page::Dense(page) => page.lists().for_each(|(list, targets)| take(list, targets)),
             Page::Patched(lists) => lists.for_each(|list| {
-                let _ = view.for_each_out_fragment(list, |targets| {
+                let _ = view.for_each_fragment(Direction::Out, list, |targets| {
                     take(list, targets);
                     ControlFlow::Continue(())
                 });

@@ -1,75 +1,76 @@
-//! Several requests made into one batch.
+//! A commit group: several requests in one batch.
 //!
-//! Each request is planned behind those before it, as if they had been applied. One that is not right is cut off again:
-//! it leaves nothing behind, not even the ids of its new vertices.
+//! Each request is planned as if those before it were applied. An invalid request is cut off again and leaves nothing
+//! behind, not even the ids of its new vertices.
 
-use base::VertexId;
-use base::parallel::Pool;
-use lama::{Key, Side, Store, value_hash};
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_snapshots::{Direction, Key, Store, value_hash};
 
-use super::apply::{EdgeUpdate, Logging, Plan, PlannedValue, Step};
-use super::batch::{ArcUpdate, Batch};
+use super::apply::{BatchPlan, BatchStep, EdgeUpdate, Logging, PlannedValue};
+use super::batch::{ArcBatch, ArcUpdate};
 use super::unique::UniqueValues;
 use super::update::Update;
-use super::values::Properties;
-use super::{Live, Turn, Writer};
+use super::values::BatchSchema;
+use super::{Live, MemtableWriter, WriteGuard};
 use crate::log::Durability;
 use crate::validation::ReadKey;
 use crate::{Error, Result};
 
-/// Lists of so many steps are fetched while the batch is logged: those of more would not stay.
+/// Steps whose lists are prefetched while the batch is logged: more would leave the cache again.
 const FETCHED_STEPS: usize = 64;
-/// A batch of more steps than this is applied before others join it.
+/// A batch with more steps takes no further requests.
 const MOST_STEPS: usize = 1 << 16;
 
-/// A batch in the making.
-pub(crate) struct Group<'a> {
+/// A commit group in the making.
+pub(crate) struct CommitGroup<'a> {
     live: &'a Live,
-    writer: &'a mut Writer,
-    plan: Plan,
+    writer: &'a mut MemtableWriter,
+    plan: BatchPlan,
     unique: UniqueValues,
     is_full: bool,
 }
 
-impl Turn<'_> {
-    /// Begins a batch, which is the next epoch if it is committed.
+impl WriteGuard<'_> {
+    /// Begins a group; its commit gets the next epoch.
     ///
     /// # Errors
     /// Damage in the snapshot; an earlier batch failed half way.
-    pub(crate) fn group(&mut self, store: &Store) -> Result<Group<'_>> {
+    pub(crate) fn group(&mut self, store: &Store) -> Result<CommitGroup<'_>> {
         store.require_sound()?;
         let live = self.live;
         let writer = self.writer_over(store)?;
         writer.require_whole()?;
+        // The buffer of the last batch is used again.
         let steps = std::mem::take(&mut writer.steps);
-        let plan = Plan { steps, ..writer.empty_plan() };
-        Ok(Group { live, writer, plan, unique: UniqueValues::default(), is_full: false })
+        let plan = BatchPlan { steps, ..writer.empty_plan() };
+        Ok(CommitGroup { live, writer, plan, unique: UniqueValues::default(), is_full: false })
     }
 }
 
-impl Group<'_> {
-    /// The epoch from which on its changes are seen.
+impl CommitGroup<'_> {
+    /// The epoch from which on its changes are visible.
     pub(crate) fn epoch(&self) -> u64 {
         self.writer.epoch
     }
 
-    /// How often an index was made or dropped.
+    /// Number of times that an index was made or dropped.
     pub(crate) fn index_changes(&self) -> u64 {
         self.live.index_changes()
     }
 
-    /// Whether no request can join it any more: it is large, or what the last one changes is known only when it is
+    /// Whether no request may join: the group is large, or a removed vertex makes its changes known only when they are
     /// applied.
     pub(crate) fn is_full(&self) -> bool {
         self.is_full || self.plan.steps.len() > MOST_STEPS
     }
 
-    /// The numbers of the edges that the last request adds to a multigraph, as the answer of its commit has them.
+    /// The numbers of the edges that the last request adds to a multigraph, for its answer.
     pub(crate) fn take_numbers(&mut self) -> Vec<Option<u64>> {
         std::mem::take(&mut self.plan.edges.numbers)
     }
 
-    /// Whether a key has an id, with what was added so far.
+    /// Whether a key has an id, including keys that the group has already added.
     ///
     /// # Errors
     /// Damage in the dictionary.
@@ -77,64 +78,71 @@ impl Group<'_> {
         Ok(self.writer.id(key, &self.plan)?.is_some())
     }
 
-    /// Adds the updates of a request; `changed` is called with what they change, but for what goes with a vertex.
+    /// Adds the updates of a request. Calls `changed` with the read keys that they change, except those that a removed
+    /// vertex takes along.
     ///
     /// # Errors
-    /// One of them is not right: nothing was added.
+    /// An update is invalid: nothing was added.
     pub(crate) fn add(&mut self, updates: &[Update], mut changed: impl FnMut(ReadKey)) -> Result<()> {
-        let before = Mark::new(&mut self.plan, updates);
-        let mut finder = self.writer.underlay.finder();
+        let before = BatchPlanSize::new(&mut self.plan, updates);
+        let mut finder = self.writer.overlay_base.finder();
         for index in 0..updates.len() {
             let num_steps = self.plan.steps.len();
             if let Err(error) = self.writer.plan_update(&updates[index..], &mut self.plan, &mut finder, None) {
-                before.cut(&mut self.plan);
+                before.forget_after(&mut self.plan);
                 return Err(Error::Update { index, error: Box::new(error) });
             }
-            // A change of the same pair may have taken the place of the one before.
+            // A change of the same pair may have replaced earlier steps.
             for &step in self.plan.steps.iter().skip(num_steps) {
-                self.writer.for_each_list(step, |side, list| self.writer.newest.delta.prefetch(side, list));
+                self.writer.for_each_list(step, |direction, list| self.writer.newest.delta.prefetch(direction, list));
             }
         }
         if let Err(error) = self.unique.add(self.writer, &self.plan, before.num_steps) {
-            before.cut(&mut self.plan);
-            // What the request was to change is in there; what those before change is known to be right.
+            before.forget_after(&mut self.plan);
+            // The set holds the values of the refused request. Rebuild it from the earlier requests, which are known to
+            // be valid.
             self.unique = UniqueValues::default();
             self.unique.add(self.writer, &self.plan, 0)?;
             return Err(error);
         }
-        self.is_full |= self.plan.steps[before.num_steps..].iter().any(|step| matches!(step, Step::RemoveVertex(_)));
+        // Edges that go with a vertex are known only when they go, so later requests could not be validated.
+        self.is_full |=
+            self.plan.steps[before.num_steps..].iter().any(|step| matches!(step, BatchStep::RemoveVertex(_)));
         self.writer.for_each_change(&self.plan, before.num_steps, before.vertex_bound, &mut changed);
         Ok(())
     }
 
-    /// Logs the batch, applies it and shows it; `changed` is called with what goes with a vertex.
+    /// Logs the batch, applies it and publishes it. Calls `changed` with the read keys that a removed vertex takes
+    /// along.
     ///
     /// # Errors
-    /// The log cannot be written: nothing has happened. Damage in the snapshot, or a lack of memory.
+    /// The WAL cannot be written: nothing has happened. Damage in the snapshot, or a lack of memory.
     pub(crate) fn commit(self, durability: Durability, pool: &Pool, changed: &mut dyn FnMut(ReadKey)) -> Result<()> {
+        // Second prefetch stage: takes effect while the record is encoded and written.
         for &step in self.plan.steps.iter().take(FETCHED_STEPS) {
-            self.writer.for_each_list(step, |side, list| self.writer.delta.prefetch_lists(side, list));
+            self.writer.for_each_list(step, |direction, list| self.writer.delta.prefetch_lists(direction, list));
         }
         let logging = Logging { log: self.live.log.as_ref(), durability };
         let version = self.writer.commit_plan(self.plan, logging, pool, changed)?;
+        // The record is as durable as asked, so readers may see the version.
         self.live.show(version);
         Ok(())
     }
 }
 
-/// What a plan was before a request.
-struct Mark {
+/// The size of a plan before a request.
+struct BatchPlanSize {
     num_steps: usize,
     num_keys: usize,
     vertex_bound: usize,
     num_values: usize,
     num_rows: usize,
-    /// Of vertices and of edges, where the request has values: they may need new properties.
-    properties: Option<(Properties, Properties)>,
+    /// Properties of vertices and of edges, if the request has values: they may create properties.
+    properties: Option<(BatchSchema, BatchSchema)>,
 }
 
-impl Mark {
-    fn new(plan: &mut Plan, updates: &[Update]) -> Self {
+impl BatchPlanSize {
+    fn new(plan: &mut BatchPlan, updates: &[Update]) -> Self {
         let is_value = |update: &Update| match update {
             Update::SetVertexProperty { .. } | Update::SetEdgeProperty { .. } | Update::ChangeEdge { .. } => true,
             Update::AddEdge { properties, .. } => !properties.is_empty(),
@@ -151,40 +159,41 @@ impl Mark {
         }
     }
 
-    fn cut(self, plan: &mut Plan) {
+    fn forget_after(self, plan: &mut BatchPlan) {
         plan.steps.truncate(self.num_steps);
         plan.values.truncate(self.num_values);
         for key in plan.new_keys.drain(self.num_keys..) {
             plan.new_ids.remove(&key);
         }
         plan.vertex_bound = self.vertex_bound;
-        plan.edges.cut(self.num_rows);
+        plan.edges.forget_after(self.num_rows);
         if let Some(properties) = self.properties {
             (plan.properties, plan.edge_properties) = properties;
         }
     }
 }
 
-impl Writer {
-    /// Calls `body` with the lists that a step changes, of an edge.
+impl MemtableWriter {
+    /// Calls `body` with the lists that an edge step changes.
     #[inline]
-    fn for_each_list(&self, step: Step, mut body: impl FnMut(Side, VertexId)) {
-        let Step::Edge(edge) = step else { return };
-        let options = self.underlay.view().options();
+    fn for_each_list(&self, step: BatchStep, mut body: impl FnMut(Direction, VertexId)) {
+        let BatchStep::Edge(edge) = step else { return };
+        let options = self.overlay_base.view().options();
         edge.for_each_arc(options, |arc| {
-            body(Side::Out, arc.list);
+            body(Direction::Out, arc.list);
             if options.stores_in_lists() {
-                body(Side::In, arc.neighbour);
+                body(Direction::In, arc.neighbour);
             }
         });
     }
 
-    /// Calls `changed` with what arcs change that are no steps of a plan.
-    pub(super) fn for_each_change_of_arcs(&self, batch: &Batch, changed: &mut dyn FnMut(ReadKey)) {
-        let options = self.underlay.view().options();
+    /// Calls `changed` with the read keys that the arcs of a batch change.
+    pub(super) fn for_each_change_of_arcs(&self, batch: &ArcBatch, changed: &mut dyn FnMut(ReadKey)) {
+        let options = self.overlay_base.view().options();
         batch.for_each(options, |ArcUpdate { list, neighbour, .. }| {
             ReadKey::for_each_of_edge(options, list, neighbour, &mut *changed);
         });
+        // While all ids are live, no vertex can become live again.
         if self.num_vertices < self.vertex_bound {
             batch.for_each_addition(|list, neighbour| {
                 self.comes(list, changed);
@@ -193,8 +202,8 @@ impl Writer {
         }
     }
 
-    /// Calls `changed` with what changes if a vertex is to be there. New ones had no id that anybody could have read;
-    /// those that went and come again have.
+    /// Calls `changed` with the read keys of a vertex that becomes live again. New vertices had no id that could be
+    /// read.
     pub(super) fn comes(&self, vertex: VertexId, changed: &mut dyn FnMut(ReadKey)) {
         if (vertex as usize) < self.vertex_bound && !self.is_live(vertex) {
             changed(ReadKey::Existence(vertex));
@@ -202,8 +211,8 @@ impl Writer {
         }
     }
 
-    /// Calls `changed` with what a new value changes in the index of its property. The vertex that had it before is read
-    /// by a search for that value.
+    /// Calls `changed` with the index value that a vertex gets. The old value needs no note: a search for it has read
+    /// the vertex.
     fn for_each_change_of_value(&self, planned: &PlannedValue, changed: &mut dyn FnMut(ReadKey)) {
         if self.properties.index(planned.place).is_some()
             && let Some(hash) = value_hash(planned.value.as_value())
@@ -212,29 +221,36 @@ impl Writer {
         }
     }
 
-    /// Calls `changed` with what the steps of a plan from `first` on change, before which ids were below `bound`; not
-    /// with the edges and values that go with a vertex.
-    pub(super) fn for_each_change(&self, plan: &Plan, first: usize, bound: usize, changed: &mut dyn FnMut(ReadKey)) {
-        let options = self.underlay.view().options();
+    /// Calls `changed` with the read keys that the steps from `first` on change; ids were below `bound` before them.
+    /// Edges and values that go with a vertex are not among them.
+    pub(super) fn for_each_change(
+        &self,
+        plan: &BatchPlan,
+        first: usize,
+        bound: usize,
+        changed: &mut dyn FnMut(ReadKey),
+    ) {
+        let options = self.overlay_base.view().options();
+        // New ids had no read key, but the set of vertices has one.
         if plan.vertex_bound > bound {
             changed(ReadKey::Vertices);
         }
         for step in &plan.steps[first..] {
             match *step {
-                Step::Edge(EdgeUpdate { source, target, addition }) => {
+                BatchStep::Edge(EdgeUpdate { source, target, addition }) => {
                     if addition.is_some() && self.num_vertices < self.vertex_bound {
                         self.comes(source, changed);
                         self.comes(target, changed);
                     }
                     ReadKey::for_each_of_edge(options, source, target, &mut *changed);
                 }
-                Step::AddVertex(vertex) => self.comes(vertex, changed),
-                Step::RemoveVertex(vertex) => {
+                BatchStep::AddVertex(vertex) => self.comes(vertex, changed),
+                BatchStep::RemoveVertex(vertex) => {
                     changed(ReadKey::Existence(vertex));
                     changed(ReadKey::Properties(vertex));
                     changed(ReadKey::Vertices);
                 }
-                Step::SetValue(index) => {
+                BatchStep::SetValue(index) => {
                     let PlannedValue { vertex, place, .. } = plan.values[index];
                     self.comes(vertex, changed);
                     changed(ReadKey::Properties(vertex));

@@ -1,53 +1,53 @@
-//! Keys of vertices that the snapshot below a live graph does not have.
+//! Keys of vertices that are not in the snapshot below the memtable.
 //!
-//! They are only ever added, in the order of their ids, so a reader of an older version sees them too and
-//! leaves out those that are not below its bound. Looking up the key of an id takes no lock.
+//! Keys are only added, in the order of their ids. A reader of an older version finds later keys too, and ignores ids
+//! beyond its bound. The lookup of a key by id takes no lock.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
 
-use base::VertexId;
-use lama::{Key, KeyRef};
+use anden_base::VertexId;
+use anden_snapshots::{Key, KeyRef};
+use foldhash::HashMap;
+use parking_lot::RwLock;
 
 use super::records::Records;
 
-/// New keys, and the ids that they got.
+/// New keys with their ids.
 #[derive(Debug)]
 pub(crate) struct NewKeys {
-    /// The id of the first.
+    /// The id of the first key.
     first: usize,
     ids: RwLock<HashMap<Key, VertexId>>,
-    /// By id, from the first.
+    /// By id, from the first one.
     keys: Records<Key>,
     num_bytes: AtomicU64,
 }
 
 impl NewKeys {
-    /// None yet; the first will have the id `first`.
+    /// No keys; the first one will have the id `first`.
     pub(crate) fn new(first: usize) -> Self {
         Self { first, ids: RwLock::default(), keys: Records::default(), num_bytes: AtomicU64::new(0) }
     }
 
-    /// Adds a key, whose id is the next one: `id`.
+    /// Adds a key with the next id, `id`.
     pub(crate) fn push(&self, key: Key, id: VertexId) {
         let index = self.keys.push(key.clone());
         debug_assert_eq!(self.first + index, id as usize, "ids follow each other");
-        // A key is in the table and in the list, its text twice too.
+        // A key is in the map and in the list, each with its text.
         let text_bytes = if let Key::String(text) = &key { text.len() } else { 0 };
         let num_bytes = 2 * (size_of::<Key>() + text_bytes) + size_of::<VertexId>();
         self.num_bytes.fetch_add(num_bytes as u64, Ordering::Relaxed);
-        self.ids.write().unwrap_or_else(PoisonError::into_inner).insert(key, id);
+        self.ids.write().insert(key, id);
     }
 
-    /// About the bytes that the keys take.
+    /// Approximate bytes that the keys take.
     pub(crate) fn num_bytes(&self) -> u64 {
         self.num_bytes.load(Ordering::Relaxed)
     }
 
     /// The id of a key.
     pub(crate) fn id(&self, key: &Key) -> Option<VertexId> {
-        self.ids.read().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+        self.ids.read().get(key).copied()
     }
 
     /// The key of an id.

@@ -1,39 +1,39 @@
-//! Batches of edges that come as pairs of ids, not update by update.
+//! Batches of edges given as pairs of ids.
 //!
-//! An update says a lot that a plain edge does not need: the kind of its keys, a weight, names. Where keys are ids and
-//! edges carry nothing, a batch is sorted straight from the caller's pairs, and what the log gets of it are the pairs.
+//! An update has fields that a plain edge does not need: the kind of its keys, a weight, names. If keys are ids and
+//! edges carry no data, a batch is sorted straight from the caller's pairs. The WAL record is a copy of the pairs.
 
-use base::parallel::Pool;
-use base::{MAX_VERTICES, VertexId};
-use graph::Direction;
-use lama::{GraphOptions, KeyScheme};
-use terrace::{Edges, Fate};
+use anden_base::parallel::Pool;
+use anden_base::{MAX_VERTICES, VertexId};
+use anden_graph::GraphKind;
+use anden_memtable::{Edges, Op};
+use anden_snapshots::{GraphOptions, KeyScheme};
 
-use super::apply::{Logging, Plan};
+use super::apply::{BatchPlan, Logging};
 use super::below::Below;
 use super::update::{Missing, Update};
-use super::{Writer, logged};
+use super::{MemtableWriter, logged};
 use crate::Result;
 use crate::validation::ReadKey;
 
-/// Pairs that one worker looks at in a row.
+/// Pairs that one worker handles in a row.
 const GRAIN: usize = 1 << 16;
 
-/// Edges without weights, by the keys of their ends, that all come or all go.
+/// Edges without weights, by the keys of their ends, that are all inserted or all deleted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EdgePairs<'a> {
     pub(crate) pairs: &'a [(VertexId, VertexId)],
-    pub(crate) fate: Fate,
+    pub(crate) op: Op,
 }
 
-/// A batch as it was given.
+/// A batch in the form in which it was given.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Given<'a> {
+pub(crate) enum BatchInput<'a> {
     Updates(&'a [Update], Missing),
     Pairs(EdgePairs<'a>),
 }
 
-impl Given<'_> {
+impl BatchInput<'_> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Updates(updates, _) => updates.len(),
@@ -43,17 +43,18 @@ impl Given<'_> {
 }
 
 impl EdgePairs<'_> {
-    /// The same as updates.
+    /// The pairs as updates.
     pub(crate) fn to_updates(self) -> Vec<Update> {
-        let update = |&(source, target): &(VertexId, VertexId)| match self.fate {
-            Fate::Come => Update::add_edge(u64::from(source), u64::from(target)),
-            Fate::Go => Update::remove_edge(u64::from(source), u64::from(target)),
+        let update = |&(source, target): &(VertexId, VertexId)| match self.op {
+            Op::Insert => Update::add_edge(u64::from(source), u64::from(target)),
+            Op::Delete => Update::remove_edge(u64::from(source), u64::from(target)),
         };
         self.pairs.iter().map(update).collect()
     }
 
-    /// Whether pairs are all there is to say about edges of such a graph that are given by key.
+    /// Whether a graph has plain edges and dense keys, so that pairs say all about an edge.
     pub(crate) fn suit(options: &GraphOptions) -> bool {
+        // In an ordered graph, pairs would have to be turned, and loops to be left out.
         options.keys == KeyScheme::Dense && options.is_plain() && !options.ordered
     }
 
@@ -65,26 +66,27 @@ impl EdgePairs<'_> {
     }
 }
 
-impl Writer {
-    /// Plans pairs for a graph that they [suit](EdgePairs::suit): what is left of the plan is how many vertices there
-    /// are. `None` where one is out of bounds.
-    pub(super) fn plan_pairs(&self, edges: EdgePairs<'_>, pool: &Pool) -> Option<Plan> {
+impl MemtableWriter {
+    /// Plans pairs for a graph that they [suit](EdgePairs::suit): the plan holds only the new vertex bound. `None` if
+    /// an id is out of bounds.
+    pub(super) fn plan_pairs(&self, edges: EdgePairs<'_>, pool: &Pool) -> Option<BatchPlan> {
         let bound = edges.bound(pool);
-        let is_right = match edges.fate {
-            Fate::Come => bound <= MAX_VERTICES,
-            Fate::Go => bound <= self.vertex_bound,
+        // Otherwise, the path of updates refuses ids beyond the limit and skips edges of unknown vertices.
+        let is_right = match edges.op {
+            Op::Insert => bound <= MAX_VERTICES,
+            Op::Delete => bound <= self.vertex_bound,
         };
         let plan = self.empty_plan();
-        is_right.then(|| Plan { vertex_bound: plan.vertex_bound.max(bound), ..plan })
+        is_right.then(|| BatchPlan { vertex_bound: plan.vertex_bound.max(bound), ..plan })
     }
 
-    /// Logs and applies pairs that were planned, and makes a version with them; `changed` is called with what changes.
+    /// Logs and applies planned pairs, and makes a version. Calls `changed` with each read key that changes.
     ///
     /// # Errors
     /// As for a batch of updates.
     pub(super) fn commit_pairs(
         &mut self,
-        (edges, plan): (EdgePairs<'_>, Plan),
+        (edges, plan): (EdgePairs<'_>, BatchPlan),
         logging: Logging<'_>,
         pool: &Pool,
         changed: Option<&mut dyn FnMut(ReadKey)>,
@@ -93,27 +95,28 @@ impl Writer {
             self.for_each_change_of_pairs(edges, changed);
             self.for_each_change(&plan, 0, self.vertex_bound, changed);
         }
-        let EdgePairs { pairs, fate } = edges;
+        let EdgePairs { pairs, op } = edges;
         let bounds = (self.vertex_bound, plan.vertex_bound);
-        let encode = |_: &Self, _: &Plan, record: &mut Vec<u8>| logged::encode_pairs(edges, bounds, pool, record);
+        let encode = |_: &Self, _: &BatchPlan, record: &mut Vec<u8>| logged::encode_pairs(edges, bounds, pool, record);
         self.commit_as(logging, plan.vertex_bound, plan, encode, |this, mut plan| {
             this.take_vertices(&mut plan);
-            if fate == Fate::Come && this.num_vertices < this.vertex_bound {
+            // While all ids are live, no end can be dead, and the pairs need not be scanned.
+            if op == Op::Insert && this.num_vertices < this.vertex_bound {
                 for &(source, target) in pairs {
                     this.revive(source);
                     this.revive(target);
                 }
             }
-            let is_mutual = this.underlay.view().options().direction == Direction::Undirected;
-            let frozen = this.frozen.as_ref().map(|frozen| &*frozen.version);
-            let below = Below::new(&this.underlay, this.next_underlay.as_deref(), frozen);
-            this.delta.apply_edges(pool, &below, Edges { pairs, fate, is_mutual })
+            let is_mutual = this.overlay_base.view().options().graph_kind == GraphKind::Undirected;
+            let immutable = this.immutable.as_ref().map(|immutable| &*immutable.version);
+            let below = Below::new(&this.overlay_base, this.next_overlay_base.as_deref(), immutable);
+            this.delta.apply_edges(pool, &below, Edges { pairs, op, is_mutual })
         })
     }
 
     fn for_each_change_of_pairs(&self, edges: EdgePairs<'_>, changed: &mut dyn FnMut(ReadKey)) {
-        let options = self.underlay.view().options();
-        let may_come = edges.fate == Fate::Come && self.num_vertices < self.vertex_bound;
+        let options = self.overlay_base.view().options();
+        let may_come = edges.op == Op::Insert && self.num_vertices < self.vertex_bound;
         for &(source, target) in edges.pairs {
             ReadKey::for_each_of_edge(options, source, target, &mut *changed);
             if may_come {

@@ -1,17 +1,18 @@
-//! Properties of vertices in a live graph.
+//! Vertex properties in the memtable.
 //!
-//! What was set stands in one log for all versions, in the order in which it was set; each entry leads to the one
-//! before it of the same vertex and property. A reader of an older version finds the youngest entry, and goes back to
-//! the one that its version has. Entries are never changed, so values are read where they stand.
+//! All versions share one history, a list of entries in the order in which they were set. Each entry links to the
+//! previous one of its vertex and property. A reader of an older version starts at the youngest entry and follows the
+//! links. Entries never change, so values are read in place.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
-use base::VertexId;
-use graph::property::{OwnedValue, PropertySchema, PropertyType, PropertyValue};
-use lama::{IndexKind, PropertyChanges, PropertyOverlay, View, value_hash};
+use anden_base::VertexId;
+use anden_graph::property::{OwnedValue, PropertySchema, PropertyType, PropertyValue};
+use anden_snapshots::{IndexKind, PropertyChanges, PropertyOverlay, SnapshotView, value_hash};
+use foldhash::{HashMap, HashMapExt};
+use parking_lot::RwLock;
 
 use super::records::Records;
 use super::version::LiveVersion;
@@ -20,24 +21,24 @@ use crate::Result;
 /// The values that vertices got, by epoch.
 #[derive(Debug, Default)]
 pub(crate) struct PropertyHistory {
-    log: Records<Entry>,
-    /// By property, and vertex: the youngest entry.
+    log: Records<PropertyVersion>,
+    /// By property and vertex: the youngest entry.
     youngest: RwLock<Vec<HashMap<VertexId, usize>>>,
-    /// Of the properties with an index.
+    /// Indexes in memory of the indexed properties.
     indexes: Vec<MemoryIndex>,
-    /// The bytes of all entries, 0 where there are none: most graphs are not asked in vain then.
+    /// Bytes of all entries; 0 lets readers of most graphs skip the lock.
     num_bytes: AtomicU64,
 }
 
-/// The values of a property with an index, as [`value_hash`] has them, and the vertices that got them; nothing is ever
-/// removed, so that readers of older versions find their candidates too.
+/// An index in memory: the [`value_hash`] of values of one property, and the vertices that got them. Nothing is
+/// removed, so that readers of older versions find their candidates.
 #[derive(Debug)]
 struct MemoryIndex {
     place: usize,
-    holders: RwLock<HashMap<u32, Holders, BuildHasherDefault<Spread>>>,
+    holders: RwLock<HashMap<u32, Holders>>,
 }
 
-/// The vertices that got a value with one hash. Most values are those of one vertex, which takes no memory of its own.
+/// The vertices that got a value with one hash. Most values have one vertex, which needs no allocation.
 #[derive(Debug)]
 enum Holders {
     One(VertexId),
@@ -46,7 +47,7 @@ enum Holders {
 
 impl MemoryIndex {
     fn insert(&self, hash: u32, vertex: VertexId) {
-        let mut holders = self.holders.write().unwrap_or_else(PoisonError::into_inner);
+        let mut holders = self.holders.write();
         match holders.entry(hash).or_insert(Holders::One(vertex)) {
             Holders::One(known) if *known == vertex => {}
             one @ Holders::One(_) => {
@@ -59,7 +60,7 @@ impl MemoryIndex {
     }
 
     fn push(&self, hash: u32, to: &mut Vec<VertexId>) {
-        match self.holders.read().unwrap_or_else(PoisonError::into_inner).get(&hash) {
+        match self.holders.read().get(&hash) {
             None => {}
             Some(Holders::One(vertex)) => to.push(*vertex),
             Some(Holders::Many(vertices)) => to.extend(vertices),
@@ -67,39 +68,21 @@ impl MemoryIndex {
     }
 }
 
-/// Hashes a number that is a hash already: the table also needs its upper bits.
-#[derive(Debug, Default)]
-struct Spread(u64);
-
-impl Hasher for Spread {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
 #[derive(Debug)]
-struct Entry {
+struct PropertyVersion {
     epoch: u64,
     value: OwnedValue,
-    /// The entry before it of the same vertex and property.
+    /// The previous entry of this vertex and property.
     before: Option<usize>,
 }
 
-/// What an entry takes, with its place among the youngest.
-const ENTRY_BYTES: usize = size_of::<Entry>() + 24;
+/// Bytes of an entry, with its link from the map.
+const ENTRY_BYTES: usize = size_of::<PropertyVersion>() + 24;
 
-/// What an entry of an index takes, with the room in the table that is free.
+/// Bytes of an index entry, with the free room in the table.
 const INDEX_ENTRY_BYTES: usize = 2 * size_of::<(u32, Holders)>();
 
-/// What a value takes beside its entry.
+/// Heap bytes of a value.
 fn heap_bytes(value: &OwnedValue) -> usize {
     match value {
         OwnedValue::String(text) => text.capacity(),
@@ -109,7 +92,7 @@ fn heap_bytes(value: &OwnedValue) -> usize {
 }
 
 impl PropertyHistory {
-    /// Nothing yet; the properties at these places have indexes.
+    /// No entries; the properties at these indexes of the schema have indexes.
     fn new(places: impl Iterator<Item = usize>) -> Self {
         let indexes = places.map(|place| MemoryIndex { place, holders: RwLock::default() }).collect();
         Self { indexes, ..Self::default() }
@@ -119,9 +102,9 @@ impl PropertyHistory {
         self.indexes.iter().find(|index| index.place == place)
     }
 
-    /// From `epoch` on, a vertex has this value of the property at a place of the schema. Epochs ascend.
+    /// Sets a value of a vertex from `epoch` on. Epochs never descend from call to call.
     pub(crate) fn set(&self, epoch: u64, place: usize, vertex: VertexId, value: OwnedValue) {
-        let mut youngest = self.youngest.write().unwrap_or_else(PoisonError::into_inner);
+        let mut youngest = self.youngest.write();
         if youngest.len() <= place {
             youngest.resize_with(place + 1, HashMap::new);
         }
@@ -131,28 +114,30 @@ impl PropertyHistory {
             index.insert(hash, vertex);
             num_bytes += INDEX_ENTRY_BYTES;
         }
-        let index = self.log.push(Entry { epoch, value, before });
+        let index = self.log.push(PropertyVersion { epoch, value, before });
         youngest[place].insert(vertex, index);
+        // Counted last: a reader that sees 0 bytes skips the lookup.
         self.num_bytes.fetch_add(num_bytes as u64, Ordering::Release);
     }
 
-    /// The bytes that it takes.
+    /// Bytes that the history takes.
     pub(crate) fn num_bytes(&self) -> u64 {
         self.num_bytes.load(Ordering::Acquire)
     }
 
-    /// The value of a vertex at `epoch`; `None` where that is as in the snapshot.
+    /// The value of a vertex at `epoch`; `None` if the snapshot decides.
     pub(crate) fn value(&self, epoch: u64, place: usize, vertex: VertexId) -> Option<PropertyValue<'_>> {
         if self.num_bytes() == 0 {
             return None;
         }
-        let youngest = self.youngest.read().unwrap_or_else(PoisonError::into_inner);
+        let youngest = self.youngest.read();
         let index = youngest.get(place)?.get(&vertex).copied()?;
+        // Entries never change: the links are followed without the lock.
         drop(youngest);
         self.value_at(epoch, index)
     }
 
-    /// The value at `epoch` of the vertex and property of an entry.
+    /// The value at `epoch`, starting from the youngest entry of a vertex and property.
     fn value_at(&self, epoch: u64, youngest: usize) -> Option<PropertyValue<'_>> {
         let mut entry = self.log.get(youngest)?;
         while entry.epoch > epoch {
@@ -161,12 +146,13 @@ impl PropertyHistory {
         Some(entry.value.as_value())
     }
 
-    /// The vertices that got a value of a property by `epoch`, ascending, and the values that they have then.
+    /// The vertices that got a value of a property by `epoch`, ascending, with their values at `epoch`.
     pub(crate) fn values(&self, epoch: u64, place: usize) -> Vec<(VertexId, PropertyValue<'_>)> {
-        let youngest = self.youngest.read().unwrap_or_else(PoisonError::into_inner);
+        let youngest = self.youngest.read();
         let mut indexes: Vec<(VertexId, usize)> =
             youngest.get(place).into_iter().flatten().map(|(&vertex, &index)| (vertex, index)).collect();
         drop(youngest);
+        // A hash map has no order, and readers expect ascending vertices.
         indexes.sort_unstable();
         let value = |(vertex, index)| self.value_at(epoch, index).map(|value| (vertex, value));
         indexes.into_iter().filter_map(value).collect()
@@ -174,10 +160,11 @@ impl PropertyHistory {
 }
 
 impl PropertyHistory {
-    /// Appends the vertices that may have a value of a property at `epoch`, of those that got one.
+    /// Appends the vertices of this history that may have a value at `epoch`.
     fn push_candidates(&self, epoch: u64, place: usize, value: PropertyValue<'_>, to: &mut Vec<VertexId>) {
         match self.index(place).zip(value_hash(value)) {
             Some((index, hash)) => index.push(hash, to),
+            // Without an index, all values of the memtable are compared.
             None => {
                 let values = self.values(epoch, place).into_iter();
                 to.extend(values.filter(|(_, current)| *current == value).map(|(vertex, _)| vertex));
@@ -186,19 +173,19 @@ impl PropertyHistory {
     }
 }
 
-/// The properties of the vertices of a version.
+/// The vertex properties of a version.
 #[derive(Clone, Debug)]
 pub(crate) struct LiveProperties {
     pub(crate) history: Arc<PropertyHistory>,
-    /// Those of the snapshot, and behind them those that are new.
+    /// The snapshot's properties, then new ones.
     pub(crate) schema: Arc<PropertySchema>,
-    /// The places of those with an index.
+    /// The indexed properties.
     indexes: Arc<[(usize, IndexKind)]>,
 }
 
 impl LiveProperties {
-    /// Those of a snapshot.
-    pub(crate) fn new(snapshot: &View) -> Self {
+    /// Without changes over a snapshot.
+    pub(crate) fn new(snapshot: &SnapshotView) -> Self {
         let properties = snapshot.properties();
         let indexes = (0..properties.schema().len()).filter_map(|place| Some((place, properties.index(place)?)));
         let indexes: Arc<[_]> = indexes.collect();
@@ -206,43 +193,43 @@ impl LiveProperties {
         Self { history, schema: Arc::new(properties.schema().clone()), indexes }
     }
 
-    /// The values that follow go to another history than those so far.
+    /// Begins a new history for later values.
     pub(super) fn begin_history(&mut self) {
         self.history = Arc::new(PropertyHistory::new(self.indexes.iter().map(|&(place, _)| place)));
     }
 
-    /// The index of the property at a place of the schema; `None` where it has none.
+    /// The kind of index of a property; `None` without one.
     pub(super) fn index(&self, place: usize) -> Option<IndexKind> {
         self.indexes.iter().find(|(indexed, _)| *indexed == place).map(|&(_, kind)| kind)
     }
 
-    /// The places of the properties whose values are unique.
+    /// The properties with a unique index.
     pub(super) fn unique(&self) -> impl Iterator<Item = usize> {
         self.indexes.iter().filter(|(_, kind)| *kind == IndexKind::Unique).map(|&(place, _)| place)
     }
 
-    /// What a level has to change: properties that are new, and by column what is not as in `snapshot`.
+    /// The changes for a delta: new properties, and by column the values that differ from `snapshot`.
     ///
     /// # Errors
     /// Damage in the snapshot.
-    pub(crate) fn changes(&self, epoch: u64, snapshot: &View) -> Result<LevelProperties> {
+    pub(crate) fn changes(&self, epoch: u64, snapshot: &SnapshotView) -> Result<DeltaProperties> {
         let below = snapshot.properties();
-        let mut level = LevelProperties::default();
+        let mut delta = DeltaProperties::default();
         let new = self.schema.iter().skip(below.schema().len());
-        level.new.extend(new.map(|(name, property_type)| (name.to_owned(), property_type)));
+        delta.new.extend(new.map(|(name, property_type)| (name.to_owned(), property_type)));
         for place in 0..self.schema.len() {
             let mut changes = PropertyChanges::new(place as u32);
             for (vertex, value) in self.history.values(epoch, place) {
                 changes.push(vertex, value, below.value(place, vertex)?);
             }
-            level.changes.extend(Some(changes).filter(|changes| !changes.is_empty()));
+            delta.changes.extend(Some(changes).filter(|changes| !changes.is_empty()));
         }
-        Ok(level)
+        Ok(delta)
     }
 }
 
 impl LiveVersion {
-    /// The value of a vertex, of the property at a place of the schema.
+    /// The value of a vertex property in this version.
     ///
     /// # Errors
     /// Damage in the snapshot.
@@ -253,25 +240,27 @@ impl LiveVersion {
         }
     }
 
-    /// The vertices with a value of the property at a place of the schema, in any order.
+    /// The vertices with a value of a property, in any order.
     ///
     /// # Errors
     /// Damage in the snapshot.
     pub(super) fn find_over(&self, place: usize, value: PropertyValue<'_>) -> Result<Vec<VertexId>> {
         let mut found = self.snapshot().properties().find(place, value)?;
+        // The candidates below decide about vertices with a newer value.
         found.retain(|&vertex| self.value(place, vertex).is_none());
         let mut changed = Vec::new();
         self.push_candidates(place, value, &mut changed);
         changed.sort_unstable();
+        // A vertex may have got the value several times, or in both memtables.
         changed.dedup();
         found.extend(changed.into_iter().filter(|&vertex| self.value(place, vertex) == Some(value)));
         Ok(found)
     }
 }
 
-/// What a level changes in the properties of vertices.
+/// The changes of a delta in vertex properties.
 #[derive(Debug, Default)]
-pub(crate) struct LevelProperties {
+pub(crate) struct DeltaProperties {
     pub(crate) new: Vec<(String, PropertyType)>,
     pub(crate) changes: Vec<PropertyChanges>,
 }
@@ -282,22 +271,23 @@ impl PropertyOverlay for LiveVersion {
     }
 
     fn value(&self, place: usize, vertex: VertexId) -> Option<PropertyValue<'_>> {
-        let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.value(place, vertex));
-        self.properties.history.value(self.epoch, place, vertex).or_else(frozen)
+        let immutable = || self.immutable.as_ref().and_then(|immutable| immutable.value(place, vertex));
+        self.properties.history.value(self.epoch, place, vertex).or_else(immutable)
     }
 
     fn values(&self, place: usize) -> Vec<(VertexId, PropertyValue<'_>)> {
         let newer = self.properties.history.values(self.epoch, place);
-        let Some(frozen) = &self.frozen else { return newer };
-        let mut all: BTreeMap<_, _> = frozen.values(place).into_iter().collect();
+        let Some(immutable) = &self.immutable else { return newer };
+        let mut all: BTreeMap<_, _> = immutable.values(place).into_iter().collect();
+        // The values of the memtable replace those of the immutable one.
         all.extend(newer);
         all.into_iter().collect()
     }
 
     fn push_candidates(&self, place: usize, value: PropertyValue<'_>, to: &mut Vec<VertexId>) {
         self.properties.history.push_candidates(self.epoch, place, value, to);
-        if let Some(frozen) = &self.frozen {
-            frozen.push_candidates(place, value, to);
+        if let Some(immutable) = &self.immutable {
+            immutable.push_candidates(place, value, to);
         }
     }
 }

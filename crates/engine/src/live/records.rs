@@ -1,14 +1,14 @@
-//! Lists that only grow, and are read without a lock.
+//! Append-only lists that are read without a lock.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The first chunk has room for this many slots, each later one for twice as many as the one before.
+/// Slots of the first chunk; each later chunk has twice as many as the one before.
 const FIRST_CHUNK: usize = 1 << 10;
-/// With this many chunks, there is room for more than memory holds.
+/// This many chunks hold more than memory does.
 const NUM_CHUNKS: usize = 40;
 
-/// Slots by index, made when the first one of their chunk is asked for; they never move.
+/// Slots by index. A chunk is allocated on the first access to it, and slots never move.
 #[derive(Debug)]
 pub(crate) struct Chunks<T> {
     chunks: [OnceLock<Box<[T]>>; NUM_CHUNKS],
@@ -21,7 +21,7 @@ impl<T> Default for Chunks<T> {
 }
 
 impl<T> Chunks<T> {
-    /// The slot at an index, if its chunk was made.
+    /// The slot at an index, if its chunk is allocated.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&T> {
         let (chunk, place) = place_of(index);
@@ -30,16 +30,17 @@ impl<T> Chunks<T> {
 }
 
 impl<T: Default> Chunks<T> {
-    /// The slot at an index.
+    /// The slot at an index, allocated on demand.
     #[inline]
     pub(crate) fn get_or_default(&self, index: usize) -> &T {
         let (chunk, place) = place_of(index);
+        // Concurrent workers may need the chunk, and one of them allocates it.
         let slots = self.chunks[chunk].get_or_init(|| (0..FIRST_CHUNK << chunk).map(|_| T::default()).collect());
         &slots[place]
     }
 }
 
-/// Records, by the order in which they came. There is one writer.
+/// Records in the order in which they were added. One writer at a time.
 #[derive(Debug)]
 pub(crate) struct Records<T> {
     slots: Chunks<OnceLock<T>>,
@@ -53,28 +54,30 @@ impl<T> Default for Records<T> {
 }
 
 impl<T> Records<T> {
-    /// Adds a record, and gives its place.
+    /// Adds a record and returns its index.
     pub(crate) fn push(&self, record: T) -> usize {
         let index = self.len();
         let is_new = self.slots.get_or_default(index).set(record).is_ok();
         debug_assert!(is_new, "there is one writer");
+        // Stored after the slot: below `len`, a reader finds every record.
         self.len.store(index + 1, Ordering::Release);
         index
     }
 
-    /// The record at a place.
+    /// The record at an index.
     pub(crate) fn get(&self, index: usize) -> Option<&T> {
         self.slots.get(index)?.get()
     }
 
-    /// How many there are.
+    /// The number of records.
     pub(crate) fn len(&self) -> usize {
         self.len.load(Ordering::Acquire)
     }
 }
 
-/// The chunk of the record at `index`, and its place there.
+/// The chunk of a record and its place in the chunk.
 fn place_of(index: usize) -> (usize, usize) {
+    // The chunks before chunk `c` have `FIRST_CHUNK * (2^c - 1)` slots together.
     let chunk = ((index / FIRST_CHUNK) + 1).ilog2() as usize;
     (chunk, index - FIRST_CHUNK * ((1 << chunk) - 1))
 }

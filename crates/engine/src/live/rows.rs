@@ -1,28 +1,28 @@
-//! Values of the properties of edges that are in no snapshot yet.
+//! Edge property values that are in no snapshot yet.
 //!
-//! Each row is written once, before the version that names it is published, and never changed. So a row needs no epoch,
-//! and is read without a lock. Columns are only ever appended, and so are rows: both stay where they are. They are no
-//! Arrow arrays: Arrow's builders move their values as they grow, and cannot be read meanwhile.
+//! Each row is written once, before the version that names it is published, and never changes. So a row needs no epoch
+//! and is read without a lock. Columns and rows are only appended, and never move. Arrow's builders do not suit: they
+//! move their values as they grow, and cannot be read meanwhile.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
-use graph::property::{ColumnBuilder, OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
-use lama::{ArcData, ChangedArc, Finder, RowOverlay};
+use anden_graph::property::{ColumnBuilder, OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use anden_snapshots::{ArcData, ChangedArc, Finder, RowOverlay};
+use foldhash::{HashMap, HashMapExt};
+use parking_lot::{Mutex, RwLock};
 
-use super::lock;
 use super::records::{Chunks, Records};
 use super::version::LiveVersion;
 use crate::Result;
 
 const WORD_BITS: u64 = u64::BITS as u64;
 
-/// Bytes of a value that is not of fixed width, beside its own: a slot and a block of memory.
+/// Bytes of a value of variable width besides its content: a slot and a heap block.
 const SLOT_BYTES: usize = size_of::<OnceLock<Box<str>>>() + 16;
-/// About the bytes of a row that is not the first of its edge.
+/// Approximate bytes of the entry of a later row.
 const FIRST_ROW_BYTES: u64 = 32;
-/// Different texts of a column that are found again when they are given again.
+/// Distinct texts of a column that are stored once; later ones are stored for each row.
 const MOST_KNOWN: usize = 1 << 16;
 
 /// The rows from a number on, column by column.
@@ -30,12 +30,12 @@ const MOST_KNOWN: usize = 1 << 16;
 pub(crate) struct LiveRows {
     first: u64,
     columns: Records<LiveColumn>,
-    /// Of rows that are not the first of their edges, the first ones.
+    /// Maps later rows of edges to the first rows of these edges.
     first_rows: RwLock<HashMap<u64, u64>>,
     num_bytes: AtomicU64,
 }
 
-/// The values of one property. A row that was never given a value is null.
+/// The values of one property. A row without a value is null.
 #[derive(Debug)]
 enum LiveColumn {
     Fixed(Box<FixedColumn>),
@@ -43,7 +43,7 @@ enum LiveColumn {
     Bytes(Box<Chunks<OnceLock<Box<[u8]>>>>),
 }
 
-/// The bits of each value, and a bit for each row that has one.
+/// The bits of each value, and a validity bit for each row.
 #[derive(Debug)]
 struct FixedColumn {
     property_type: PropertyType,
@@ -64,7 +64,7 @@ impl LiveColumn {
         }
     }
 
-    /// Gives a row its value, which is of the column's type and not null; returns the bytes that it takes.
+    /// Sets the value of a row; it has the column's type and is not null. Returns the bytes that it takes.
     fn set(&self, index: usize, value: PropertyValue<'_>) -> usize {
         match (self, value) {
             (Self::Text(values), PropertyValue::String(text)) => {
@@ -88,7 +88,7 @@ impl LiveColumn {
                     PropertyValue::Date(days) => days as u64,
                     PropertyValue::Null | PropertyValue::String(_) | PropertyValue::Bytes(_) => return 0,
                 };
-                // The version that names the row is published later, which orders both stores before its readers.
+                // The later publication of the version orders both stores before its readers.
                 values.get_or_default(index).store(bits, Ordering::Relaxed);
                 let word = validity.get_or_default(index / WORD_BITS as usize);
                 word.fetch_or(1 << (index as u64 % WORD_BITS), Ordering::Relaxed);
@@ -126,10 +126,10 @@ impl LiveColumn {
     }
 }
 
-/// Texts, each different one stored once as long as there are few.
+/// A column of texts. Each distinct text is stored once, as long as there are few.
 #[derive(Debug, Default)]
 struct TextColumn {
-    /// One more than the place of each row's text; 0 where there is none.
+    /// One more than the index of each row's text; 0 for null.
     codes: Chunks<AtomicU32>,
     texts: Records<Box<str>>,
     /// Codes of texts. The lock also serializes additions to `texts`.
@@ -137,13 +137,14 @@ struct TextColumn {
 }
 
 impl TextColumn {
-    /// The code of a text, and the bytes that it takes if it is new.
+    /// The code of a text, and the bytes that the text takes if it is new.
     fn code(&self, text: &str) -> (u32, usize) {
-        let mut known = lock(&self.known);
+        // Looked up and added under one lock, so that each text gets one code.
+        let mut known = self.known.lock();
         if let Some(&code) = known.get(text) {
             return (code, 0);
         }
-        // More than 2^32 texts take more memory than a checkpoint leaves in it.
+        // No overflow: 2^32 texts take more memory than the changes up to a checkpoint.
         let code = self.texts.push(text.into()) as u32 + 1;
         if known.len() < MOST_KNOWN {
             known.insert(text.into(), code);
@@ -152,6 +153,7 @@ impl TextColumn {
     }
 
     fn set(&self, index: usize, code: u32) {
+        // Relaxed: the later publication of the version orders this store before its readers.
         self.codes.get_or_default(index).store(code, Ordering::Relaxed);
     }
 
@@ -161,7 +163,7 @@ impl TextColumn {
     }
 }
 
-/// Stores rows, and remembers the codes of texts from one row to the next.
+/// Stores rows, and caches the codes of texts between rows, without the column's lock.
 #[derive(Debug)]
 pub(crate) struct RowWriter<'a> {
     rows: &'a LiveRows,
@@ -184,6 +186,7 @@ impl<'a> RowWriter<'a> {
             (_, PropertyValue::Null) => 0,
             (LiveColumn::Text(texts), PropertyValue::String(text)) => {
                 let mut num_bytes = size_of::<u32>();
+                // A hit in the cache takes no lock of the column.
                 let code = *self.codes.entry((place, text)).or_insert_with(|| {
                     let (code, new_bytes) = texts.code(text);
                     num_bytes += new_bytes;
@@ -200,30 +203,31 @@ impl<'a> RowWriter<'a> {
 
 impl Drop for RowWriter<'_> {
     fn drop(&mut self) {
+        // One addition for all values, because workers would contend for the counter.
         self.rows.num_bytes.fetch_add(self.num_bytes, Ordering::Relaxed);
     }
 }
 
 impl LiveRows {
-    /// None yet; the first will have the number `first`.
+    /// No rows; the first one will have the number `first`.
     pub(crate) fn new(first: u64) -> Self {
         let (columns, first_rows, num_bytes) = Default::default();
         Self { first, columns, first_rows, num_bytes }
     }
 
-    /// The bytes that values take.
+    /// Bytes that the values take.
     pub(crate) fn num_bytes(&self) -> u64 {
         self.num_bytes.load(Ordering::Relaxed)
     }
 
-    /// Makes a column for each property of a schema that has none yet.
+    /// Adds a column for each property of the schema that has none.
     pub(crate) fn add_columns(&self, schema: &PropertySchema) {
         for (_, property_type) in schema.iter().skip(self.columns.len()) {
             self.columns.push(LiveColumn::new(property_type));
         }
     }
 
-    /// Gives a row its value of the property at a place; none where it is null.
+    /// Sets a value of a row, by the index of its property; null does nothing.
     pub(crate) fn set(&self, row: u64, place: usize, value: PropertyValue<'_>) {
         if value.is_null() {
             return;
@@ -234,47 +238,48 @@ impl LiveRows {
         }
     }
 
-    /// Notes that a row is a later one of the edge whose first row is `first`.
+    /// Notes that `row` is a later row of the edge whose first row is `first`.
     pub(crate) fn set_first(&self, row: u64, first: u64) {
-        let mut first_rows = self.first_rows.write().unwrap_or_else(PoisonError::into_inner);
+        let mut first_rows = self.first_rows.write();
         if first_rows.insert(row, first).is_none() {
             self.num_bytes.fetch_add(FIRST_ROW_BYTES, Ordering::Relaxed);
         }
     }
 
-    /// The first row of the edge that has a row; `None` where the row is older than these.
+    /// The first row of the edge that has a row; `None` if the row is older than these.
     pub(crate) fn first_row(&self, row: u64) -> Option<u64> {
         row.checked_sub(self.first)?;
-        let first_rows = self.first_rows.read().unwrap_or_else(PoisonError::into_inner);
+        let first_rows = self.first_rows.read();
         Some(first_rows.get(&row).copied().unwrap_or(row))
     }
 
-    /// The value of a row; `None` where the row is older than these.
+    /// The value of a row; `None` if the row is older than these.
     pub(crate) fn value(&self, place: usize, row: u64) -> Option<PropertyValue<'_>> {
         let index = row.checked_sub(self.first)?;
+        // Rows of an immutable memtable lack the columns of newer properties.
         Some(self.columns.get(place).map_or(PropertyValue::Null, |column| column.get(index as usize)))
     }
 }
 
-/// The rows of the edges of a version.
+/// The rows of a version.
 #[derive(Clone, Debug)]
 pub(crate) struct RowVersion {
     pub(crate) rows: Arc<LiveRows>,
-    /// Properties of the snapshot, and behind them those that are new.
+    /// The snapshot's edge properties, then new ones.
     pub(crate) schema: Arc<PropertySchema>,
     /// The number of the next row.
     pub(crate) next: u64,
 }
 
 impl RowVersion {
-    /// Without rows yet.
+    /// No rows yet.
     pub(crate) fn new(schema: Arc<PropertySchema>, next: u64) -> Self {
         let rows = Arc::new(LiveRows::new(next));
         rows.add_columns(&schema);
         Self { rows, schema, next }
     }
 
-    /// Takes a schema that begins with this one.
+    /// Replaces the schema by one that begins with it.
     pub(crate) fn extend_schema(&mut self, schema: PropertySchema) {
         self.rows.add_columns(&schema);
         self.schema = Arc::new(schema);
@@ -306,12 +311,13 @@ impl LiveVersion {
         }
     }
 
-    /// What stands beside each of the edges from one vertex to another.
+    /// Row and weight of each edge from one vertex to another.
     ///
     /// # Errors
     /// Damage in the snapshot.
     pub(super) fn edges(&self, source: u32, target: u32, finder: &mut Finder<'_>) -> Result<Vec<ArcData>> {
         let mut edges = Vec::new();
+        // A new vertex has no edges yet.
         if (source.max(target) as usize) < self.vertex_bound {
             finder.find(source, [target], |_, data| edges.push(data))?;
             self.lay_edges_over(source, target, &mut edges);
@@ -326,33 +332,33 @@ impl RowOverlay for LiveVersion {
     }
 
     fn first_new_row(&self) -> u64 {
-        self.frozen.as_ref().map_or(self.edges.rows.first, |frozen| frozen.edges.rows.first)
+        self.immutable.as_ref().map_or(self.edges.rows.first, |immutable| immutable.edges.rows.first)
     }
 
     fn row_value(&self, place: usize, row: u64) -> Option<PropertyValue<'_>> {
-        let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.row_value(place, row));
-        self.edges.rows.value(place, row).or_else(frozen)
+        let immutable = || self.immutable.as_ref().and_then(|immutable| immutable.row_value(place, row));
+        self.edges.rows.value(place, row).or_else(immutable)
     }
 
     fn first_row(&self, row: u64) -> Option<u64> {
-        let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.first_row(row));
-        self.edges.rows.first_row(row).or_else(frozen)
+        let immutable = || self.immutable.as_ref().and_then(|immutable| immutable.first_row(row));
+        self.edges.rows.first_row(row).or_else(immutable)
     }
 }
 
-/// The rows that a level adds.
+/// The rows that a delta adds.
 #[derive(Debug, Default)]
-pub(super) struct LevelRows {
+pub(super) struct DeltaRows {
     pub(super) new: Vec<(String, PropertyType)>,
     pub(super) numbers: Vec<u64>,
     pub(super) columns: Vec<PropertyColumn>,
-    /// Null where a row is the first of its edge; `None` where all are.
+    /// Null if a row is the first of its edge; `None` if all are.
     pub(super) first_rows: Option<PropertyColumn>,
     pub(super) next: u64,
 }
 
-impl LevelRows {
-    /// The rows of a version that arcs name: all others came and went.
+impl DeltaRows {
+    /// The rows of a version that the arcs name; other rows belong to edges that were added and removed since.
     ///
     /// # Errors
     /// A value is not of the type of its property.
@@ -365,9 +371,10 @@ impl LevelRows {
         let is_first = |&row: &u64| rows.first_row(row).is_none_or(|first| first == row);
         let mut numbers: Vec<u64> = added.iter().map(|arc| arc.data.row).collect();
         numbers.sort_unstable();
+        // Both arcs of an undirected edge name its row.
         numbers.dedup();
         if !below.options().edge_properties {
-            // Without values there is nothing to say of a row that is the first of its edge.
+            // A first row without values needs no entry.
             numbers.retain(|row| !is_first(row));
         }
         let mut first_rows = None;

@@ -1,34 +1,33 @@
-//! Strict batches: an update of what is not there is an error.
+//! Strict batches: an update that names something missing is an error.
 
-use std::collections::HashMap;
+use anden_base::VertexId;
+use anden_graph::GraphKind;
+use anden_graph::property::OwnedValue;
+use anden_snapshots::{Finder, KeyScheme};
+use foldhash::{HashMap, HashMapExt};
 
-use base::VertexId;
-use graph::Direction;
-use graph::property::OwnedValue;
-use lama::{Finder, KeyScheme};
-
-use super::Writer;
+use super::MemtableWriter;
 use super::apply::{EdgeUpdate, IdUpdate};
 use super::update::Update;
 use crate::{Error, Result};
 
-/// What would be there after the first updates of a batch, which are checked one after the other.
+/// The state after the first updates of a batch, which are checked one after the other.
 pub(super) struct StrictChecker<'a> {
-    writer: &'a Writer,
-    /// Every vertex is below it.
+    writer: &'a MemtableWriter,
+    /// All live ids are below it.
     vertex_bound: usize,
-    /// Whether there is an edge, and after how many removals of vertices that was so: later ones may take it away.
+    /// Whether an edge exists, and the number of vertex removals at that time: later ones may remove the edge.
     edges: HashMap<(VertexId, VertexId), (u64, bool)>,
     vertices: HashMap<VertexId, bool>,
-    /// By property and vertex, whether there is a value, as for edges.
+    /// By property and vertex, whether there is a value; numbered like edges.
     values: HashMap<(usize, VertexId), (u64, bool)>,
-    /// The number of the last removal of a vertex, with which its edges and values all went.
+    /// The number of the last removal of a vertex, which took all its edges and values.
     cleared: HashMap<VertexId, u64>,
     num_removals: u64,
 }
 
 impl<'a> StrictChecker<'a> {
-    pub(super) fn new(writer: &'a Writer) -> Self {
+    pub(super) fn new(writer: &'a MemtableWriter) -> Self {
         let (edges, vertices, values, cleared) = (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
         Self { writer, vertex_bound: writer.vertex_bound, edges, vertices, values, cleared, num_removals: 0 }
     }
@@ -42,7 +41,7 @@ impl<'a> StrictChecker<'a> {
     }
 
     /// # Errors
-    /// What is to be removed is not there.
+    /// The removed edge or vertex does not exist.
     pub(super) fn see(&mut self, update: &Update, with_ids: Option<&IdUpdate>, finder: &mut Finder<'_>) -> Result<()> {
         match (update, with_ids) {
             (
@@ -59,20 +58,23 @@ impl<'a> StrictChecker<'a> {
                 };
                 match key {
                     Some(key) if self.has_edge(key, finder)? => self.edges.insert(key, (self.num_removals, false)),
-                    _ => return Err(Error::Option(format!("there is no edge from {source} to {target} to remove"))),
+                    _ => {
+                        let (source_key, target_key) = (source.clone(), target.clone());
+                        return Err(Error::NoEdgeToRemove { source_key, target_key });
+                    }
                 };
             }
             (_, Some(&IdUpdate::AddVertex(vertex))) => {
                 self.vertices.insert(vertex, true);
-                // Where keys are ids, all below come with it.
-                if self.writer.underlay.view().options().keys == KeyScheme::Dense {
+                // With dense keys, all lower ids become vertices too.
+                if self.writer.overlay_base.view().options().keys == KeyScheme::Dense {
                     self.vertex_bound = self.vertex_bound.max(vertex as usize + 1);
                 }
             }
             (Update::RemoveVertex(key), with_ids) => {
                 let vertex = match with_ids {
                     Some(&IdUpdate::RemoveVertex(vertex)) if self.is_live(vertex) => vertex,
-                    _ => return Err(Error::Option(format!("there is no vertex {key} to remove"))),
+                    _ => return Err(Error::NoVertexToRemove { key: key.clone() }),
                 };
                 self.vertices.insert(vertex, false);
                 self.num_removals += 1;
@@ -83,32 +85,33 @@ impl<'a> StrictChecker<'a> {
         Ok(())
     }
 
-    /// Whether there are edges between two vertices now, in the order in which they are stored.
+    /// Notes whether there are edges between two vertices, given in the order of storage.
     pub(super) fn see_edges(&mut self, ends: (VertexId, VertexId), is_there: bool) {
         self.edges.insert(self.key(ends.0, ends.1), (self.num_removals, is_there));
     }
 
-    /// Whether a vertex can get this value, which it then has: what is taken away must be there.
+    /// Notes a value of a vertex. Returns false for null if there is no value to remove.
     pub(super) fn see_value(&mut self, place: usize, vertex: VertexId, value: &OwnedValue) -> Result<bool> {
         let is_null = value.as_value().is_null();
         let cleared = self.cleared_at(vertex);
         let has_value = match self.values.insert((place, vertex), (self.num_removals, !is_null)) {
             _ if !is_null => true,
             Some((at, has_value)) if at >= cleared => has_value,
+            // A value from before the last removal of the vertex is gone.
             _ if cleared > 0 => false,
             _ => !self.writer.newest.value_over(place, vertex)?.is_null(),
         };
         Ok(has_value)
     }
 
-    /// The number of the removal of a vertex; 0 where there was none.
+    /// The number of the last removal of a vertex; 0 if it was never removed.
     fn cleared_at(&self, vertex: VertexId) -> u64 {
         self.cleared.get(&vertex).copied().unwrap_or(0)
     }
 
     fn key(&self, source: VertexId, target: VertexId) -> (VertexId, VertexId) {
-        let options = self.writer.underlay.view().options();
-        let has_direction = options.direction == Direction::Directed && !options.ordered;
+        let options = self.writer.overlay_base.view().options();
+        let has_direction = options.graph_kind == GraphKind::Directed && !options.ordered;
         if has_direction || source < target { (source, target) } else { (target, source) }
     }
 
@@ -116,6 +119,7 @@ impl<'a> StrictChecker<'a> {
         let cleared = self.cleared_at(source).max(self.cleared_at(target));
         match self.edges.get(&(source, target)) {
             Some(&(at, is_there)) if at >= cleared => return Ok(is_there),
+            // An edge from before the last removal of one of its ends is gone.
             _ if cleared > 0 => return Ok(false),
             _ => {}
         }

@@ -1,127 +1,125 @@
-//! What a program asks a live graph to change, key by key.
+//! Updates: the changes that a program asks for, key by key.
 
 use std::sync::Arc;
 
-use graph::property::OwnedValue;
-use lama::Key;
+use anden_graph::property::OwnedValue;
+use anden_snapshots::Key;
 
 use crate::fitting::EdgeWeight;
 
-/// One change of a live graph. Updates of a batch act in their order.
+/// One change of the graph. Updates of a batch take effect in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Update {
-    /// An edge is to be there, with this weight exactly if the graph has weights. Its ends come with it. An edge that is
-    /// there gets the weight and the properties that are given, and keeps its other properties. A multigraph gets one more
-    /// edge.
+    /// Adds an edge, with its weight if and only if the graph has weights, and its ends. An existing edge gets the
+    /// weight and the given properties, and keeps its other properties. A multigraph gets one more edge.
     AddEdge {
-        /// Where it starts.
+        /// The source.
         source: Key,
-        /// Where it leads.
+        /// The target.
         target: Key,
-        /// Its weight.
+        /// The weight.
         weight: Option<EdgeWeight>,
-        /// Names and values of properties, in a graph whose edges have some. A property that is not there yet is made.
+        /// Names and values of properties, in a graph with edge properties. An unknown property is created.
         properties: Vec<(Arc<str>, NewValue)>,
     },
-    /// An edge is to have this weight: of a multigraph all of the pair, and where there is none, one is made.
+    /// Sets the weight of an edge; in a multigraph, of all edges of the pair. Adds an edge if there is none.
     SetWeight {
-        /// Where it starts.
+        /// The source.
         source: Key,
-        /// Where it leads.
+        /// The target.
         target: Key,
-        /// Its weight.
+        /// The weight.
         weight: EdgeWeight,
     },
-    /// An edge is to be gone; of a multigraph all of the pair.
+    /// Removes an edge; in a multigraph, all edges of the pair.
     RemoveEdge {
-        /// Where it starts.
+        /// The source.
         source: Key,
-        /// Where it leads.
+        /// The target.
         target: Key,
     },
-    /// One edge of a multigraph is to change, or to be gone. That there is no such edge is an error.
+    /// Changes or removes one edge of a multigraph. A missing edge is an error.
     ChangeEdge {
         /// The edge.
         id: EdgeId,
-        /// What becomes of it.
+        /// The change.
         action: EdgeAction,
     },
-    /// A vertex is to be there.
+    /// Adds a vertex.
     AddVertex(Key),
-    /// A vertex is to be gone, with all its edges and values.
+    /// Removes a vertex, with all its edges and values.
     RemoveVertex(Key),
-    /// A vertex is to have a value of a property. The vertex is made where it is not there, unless the batch is strict,
-    /// and a property too. Null takes the value away, and makes no vertex.
+    /// Sets a value of a vertex. Creates an unknown property, and adds the vertex unless the batch is strict. Null
+    /// removes the value, and adds no vertex.
     SetVertexProperty {
         /// The vertex.
         vertex: Key,
         /// The name of the property.
         name: String,
-        /// Its value.
+        /// The value.
         value: NewValue,
     },
-    /// An edge that is there is to have a value of a property, in a graph whose edges have some. A property that is not
-    /// there yet is made, an edge is not: that is an error. Null takes the value away, and does nothing where there is no
-    /// edge, unless the batch is strict. Of several edges of a pair, it is the one that was added last.
+    /// Sets a value of an existing edge, in a graph with edge properties. An unknown property is created; a missing
+    /// edge is an error. Null removes the value; without an edge it does nothing, unless the batch is strict. If a pair
+    /// has several edges, the last added one gets the value.
     SetEdgeProperty {
-        /// Where it starts.
+        /// The source.
         source: Key,
-        /// Where it leads.
+        /// The target.
         target: Key,
         /// The name of the property.
         name: String,
-        /// Its value.
+        /// The value.
         value: NewValue,
     },
 }
 
-/// The lasting name of one edge of a multigraph; it is valid in one database.
+/// The lasting name of one edge of a multigraph, valid in one database.
 ///
-/// The number stays with the edge when its weight or its properties change, and no other edge of the database ever gets
-/// it.
+/// The number stays with the edge when its weight or properties change. No other edge of the database ever gets it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EdgeId {
-    /// Where the edge starts; of an undirected one, either end.
+    /// The source; for an undirected edge, either end.
     pub source: Key,
-    /// Where it leads.
+    /// The target.
     pub target: Key,
-    /// Tells it from the edges beside it.
+    /// Distinguishes the edge from parallel ones.
     pub number: u64,
 }
 
-/// What becomes of one edge.
+/// A change of one edge.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EdgeAction {
-    /// It goes.
+    /// Removes the edge.
     Remove,
-    /// It gets this weight.
+    /// Sets the weight.
     SetWeight(EdgeWeight),
-    /// It gets a value of a property; null takes the value away.
+    /// Sets a value of a property; null removes it.
     SetProperty {
-        /// The name of the property. One that is not there yet is made.
+        /// The name of the property. An unknown property is created.
         name: String,
-        /// Its value.
+        /// The value.
         value: NewValue,
     },
 }
 
-/// A value of a property, as it is given.
+/// A property value as the caller gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewValue {
-    /// Of the property's type, or of one whose values that type holds.
+    /// A value of the property's type, or of a type whose values that type can hold.
     Value(OwnedValue),
-    /// As text, which is read as the property's type. A new property gets the narrowest type that loses nothing of what
-    /// the batch says of it, as a column of CSV does; it is one of text where the text stood in quotes.
+    /// Text, parsed as the property's type. A new property gets the narrowest type that holds all its values in the
+    /// batch without loss, like a column of CSV. Quoted text makes it a string property.
     Text {
         /// The text.
         text: String,
-        /// Whether it stood in quotes.
+        /// Whether the text was in quotes.
         is_quoted: bool,
     },
 }
 
 impl NewValue {
-    /// Whether it takes a value away.
+    /// Whether this removes a value.
     pub(super) fn is_null(&self) -> bool {
         *self == Self::Value(OwnedValue::Null)
     }
@@ -139,7 +137,7 @@ impl Update {
         Self::AddEdge { source: source.into(), target: target.into(), weight: None, properties: Vec::new() }
     }
 
-    /// Adds an edge with properties, or gives it these.
+    /// Adds an edge with properties, or sets them on an existing edge.
     ///
     /// ```
     /// use anden_engine::{NewValue, Update};
@@ -157,7 +155,7 @@ impl Update {
         Self::AddEdge { source: source.into(), target: target.into(), weight: None, properties }
     }
 
-    /// Adds an edge with a weight, or gives it this one.
+    /// Adds an edge with a weight, or sets the weight of an existing edge.
     pub fn add_weighted_edge(source: impl Into<Key>, target: impl Into<Key>, weight: impl Into<EdgeWeight>) -> Self {
         let (source, target, weight) = (source.into(), target.into(), Some(weight.into()));
         Self::AddEdge { source, target, weight, properties: Vec::new() }
@@ -168,17 +166,17 @@ impl Update {
         Self::RemoveEdge { source: source.into(), target: target.into() }
     }
 
-    /// Gives an edge this weight.
+    /// Sets the weight of an edge.
     pub fn set_weight(source: impl Into<Key>, target: impl Into<Key>, weight: impl Into<EdgeWeight>) -> Self {
         Self::SetWeight { source: source.into(), target: target.into(), weight: weight.into() }
     }
 
-    /// Gives a vertex a value of a property; null takes it away.
+    /// Sets a value of a vertex; null removes it.
     pub fn set_vertex(vertex: impl Into<Key>, name: impl Into<String>, value: impl Into<NewValue>) -> Self {
         Self::SetVertexProperty { vertex: vertex.into(), name: name.into(), value: value.into() }
     }
 
-    /// Gives an edge a value of a property; null takes it away.
+    /// Sets a value of an edge; null removes it.
     pub fn set_edge(
         source: impl Into<Key>,
         target: impl Into<Key>,
@@ -202,24 +200,24 @@ impl Update {
     }
 }
 
-/// How updates are taken that name what is not there.
+/// How updates treat vertices, edges and values that do not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
-    /// Vertices of an edge that is added are made, and those that get a value; what is to be removed and is not there is
-    /// gone already.
+    /// Ends of added edges, and vertices that get values, are added. Removing something that does not exist does
+    /// nothing.
     #[default]
     Lenient,
-    /// They are errors.
+    /// A missing vertex, edge or value is an error.
     Strict,
 }
 
-/// What a batch of updates did.
+/// The state after a batch of updates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// The epoch from which on the changes are seen.
+    /// The epoch from which on the changes are visible.
     pub epoch: u64,
-    /// Vertices after it.
+    /// Number of vertices after the batch.
     pub vertices: u64,
-    /// Edges after it.
+    /// Number of edges after the batch.
     pub edges: u64,
 }

@@ -1,31 +1,34 @@
-//! From values as they are given to values of the type of their property.
+//! Converts given values to the type of their property.
 
 use std::sync::Arc;
 
-use graph::property::{Inference, OwnedValue, PropertySchema, PropertyType};
+use anden_base::message::shown;
+use anden_graph::property::{Inference, OwnedValue, PropertySchema, PropertyType, PropertyValue};
 
 use super::update::NewValue;
+use crate::error::PropertyOf;
 use crate::fitting::joined_type;
 use crate::{Error, Result};
 
-/// Properties, those included that a batch adds.
+/// Properties, including those that a batch creates.
 #[derive(Clone, Debug)]
-pub(super) struct Properties {
+pub(super) struct BatchSchema {
+    of: PropertyOf,
     known: Arc<PropertySchema>,
-    /// The same and new ones, where there are some.
+    /// All properties, if there are new ones.
     extended: Option<PropertySchema>,
 }
 
-impl Properties {
-    pub(super) fn new(known: Arc<PropertySchema>) -> Self {
-        Self { known, extended: None }
+impl BatchSchema {
+    pub(super) fn new(of: PropertyOf, known: Arc<PropertySchema>) -> Self {
+        Self { of, known, extended: None }
     }
 
-    /// The place of a property and its type. One that is not there yet gets the type that `values` have, which are all
-    /// that is said of it.
+    /// The index of a property, and its type. A new property gets the type that holds all `values`, the batch's values
+    /// for it.
     ///
     /// # Errors
-    /// It is not there and gets no value, or its name is none.
+    /// The property does not exist and gets no value, or its name is invalid.
     pub(super) fn find<'a>(
         &mut self,
         name: &str,
@@ -38,24 +41,24 @@ impl Properties {
             return Ok((place, property_type));
         }
         let Some(property_type) = type_of_all(values) else {
-            return Err(Error::Option(format!("there is no property {name:?} whose value could go")));
+            return Err(no_property(schema, self.of, name));
         };
         let extended = self.extended.get_or_insert_with(|| PropertySchema::clone(&self.known));
         Ok((extended.add(name.to_owned(), property_type)?, property_type))
     }
 
-    /// All of them.
+    /// All properties, including new ones.
     pub(super) fn schema(&self) -> &PropertySchema {
         self.extended.as_ref().unwrap_or(&self.known)
     }
 
-    /// All of them, where there are new ones.
+    /// All properties, if there are new ones.
     pub(super) fn take_extended(&mut self) -> Option<PropertySchema> {
         self.extended.take()
     }
 }
 
-/// The type that holds values; `None` where all are null.
+/// The narrowest type that holds all values; `None` if all are null.
 fn type_of_all<'a>(values: impl Iterator<Item = &'a NewValue>) -> Option<PropertyType> {
     let (mut texts, mut types) = (None, Vec::new());
     for value in values {
@@ -76,31 +79,52 @@ fn type_of_all<'a>(values: impl Iterator<Item = &'a NewValue>) -> Option<Propert
 /// A value in the type of its property.
 ///
 /// # Errors
-/// It is none of this type.
-pub(crate) fn typed(name: &str, value: &NewValue, property_type: PropertyType) -> Result<OwnedValue, String> {
+/// The value does not fit the type.
+pub(crate) fn typed(name: &str, value: &NewValue, property_type: PropertyType) -> Result<OwnedValue> {
     match value {
         NewValue::Value(OwnedValue::Null) => Ok(OwnedValue::Null),
-        NewValue::Value(value) => {
-            let value = value.as_value();
-            let wrong = || format!("{value} is no value of type {property_type} ({name:?})");
-            Ok(value.converted(property_type).ok_or_else(wrong)?.into())
-        }
-        NewValue::Text { text, .. } => {
-            OwnedValue::parse(text, property_type).map_err(|what| format!("property {name:?}: {what}"))
-        }
+        NewValue::Value(value) => Ok(converted(name, value.as_value(), property_type)?.into()),
+        NewValue::Text { text, .. } => OwnedValue::parse(text, property_type).map_err(|_| Error::InvalidValue {
+            property: name.to_owned(),
+            element: None,
+            expected: property_type.text_form().to_owned(),
+            found: shown(text.as_bytes()),
+        }),
     }
 }
 
-/// The place of a property that is searched, and the value in its type.
+/// A typed value in the type of its property.
 ///
 /// # Errors
-/// There is no such property; the value is none of its type.
+/// The value does not fit the type.
+pub(crate) fn converted<'a>(
+    name: &str,
+    value: PropertyValue<'a>,
+    property_type: PropertyType,
+) -> Result<PropertyValue<'a>> {
+    value.converted(property_type).ok_or_else(|| Error::InvalidValue {
+        property: name.to_owned(),
+        element: None,
+        expected: format!("a value of type {property_type}"),
+        found: shown(value.to_string().as_bytes()),
+    })
+}
+
+/// The error for a property that does not exist.
+pub(crate) fn no_property(schema: &PropertySchema, of: PropertyOf, name: &str) -> Error {
+    Error::NoProperty { of, name: name.to_owned(), nearest: schema.nearest(name).map(str::to_owned) }
+}
+
+/// The index of a searched property, and the sought value in its type.
+///
+/// # Errors
+/// There is no such property; the value does not fit its type.
 pub fn sought_value(schema: &PropertySchema, name: &str, value: &NewValue) -> Result<(usize, OwnedValue)> {
     let place = schema.find(name);
     let Some((place, (_, property_type))) = place.and_then(|place| Some((place, schema.get(place)?))) else {
-        return Err(Error::NoProperty { name: name.to_owned(), nearest: schema.nearest(name).map(str::to_owned) });
+        return Err(no_property(schema, PropertyOf::Vertices, name));
     };
-    Ok((place, typed(name, value, property_type).map_err(Error::Option)?))
+    Ok((place, typed(name, value, property_type)?))
 }
 
 #[cfg(test)]
@@ -116,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_property_holds_all_that_is_said_of_it() {
+    fn new_property_type_fits_all_values() {
         let name = |values: &[NewValue]| type_of_all(values.iter()).map(PropertyType::name);
         assert_eq!(name(&[]), None);
         assert_eq!(name(&[OwnedValue::Null.into()]), None);
@@ -131,6 +155,7 @@ mod tests {
 
     #[test]
     fn values_take_the_type_of_their_property() {
+        let typed = |name, value: &_, of| typed(name, value, of).map_err(|error| error.to_string());
         assert_eq!(typed("p", &1_i64.into(), PropertyType::F64), Ok(1.0.into()));
         assert_eq!(typed("p", &quoted("1"), PropertyType::F64), Ok(1.0.into()));
         assert_eq!(typed("p", &7_i64.into(), PropertyType::U64), Ok(7_u64.into()));
@@ -151,6 +176,7 @@ mod tests {
         assert_eq!(typed("p", &OwnedValue::Null.into(), PropertyType::Date), Ok(OwnedValue::Null));
         let wrong = typed("p", &text("x"), PropertyType::I64);
         assert_eq!(wrong, Err("property \"p\": expected a whole number of type i64, found 'x'".into()));
-        assert_eq!(typed("p", &0.5.into(), PropertyType::I64), Err("0.5 is no value of type i64 (\"p\")".into()));
+        let wrong = typed("p", &0.5.into(), PropertyType::I64);
+        assert_eq!(wrong, Err("property \"p\": expected a value of type i64, found '0.5'".into()));
     }
 }

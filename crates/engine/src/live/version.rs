@@ -1,36 +1,36 @@
-//! One version of a live graph: what lies over the snapshot at an epoch.
+//! One version of the memtable: the overlay over the snapshot at an epoch.
 //!
-//! While a version is written as a snapshot it is *frozen*, and those that follow it hold what differs from it: the
-//! two together are what lies over the snapshot. What the newer one removes is cut from what the frozen one adds,
-//! and what it adds is one more piece of a list.
+//! While a version is being written as a snapshot it is *immutable*, and later versions hold the differences from it.
+//! Both together lie over the snapshot. Tombstones of the newer one hide additions of the immutable one; additions of the
+//! newer one are one more fragment.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use base::VertexId;
-use graph::Direction;
-use lama::{
-    Added, AddedPiece, ArcData, ChangedPart, ChangedPartBody, Key, KeyRef, ListChanges, Overlay, PropertyOverlay,
-    RowOverlay, Side, TouchedLists, Underlay, View, without,
+use anden_base::VertexId;
+use anden_graph::GraphKind;
+use anden_memtable::AdjacencyTable;
+use anden_snapshots::{
+    Added, AddedPiece, ArcData, ChangedPart, ChangedPartBody, Direction, DirtyPageLists, Key, KeyRef, ListChanges,
+    Overlay, OverlayBase, PropertyOverlay, RowOverlay, SnapshotView, without,
 };
-use terrace::Plane;
 
-use super::delta::DeltaVersion;
+use super::delta::MemtableArcsVersion;
 use super::keys::NewKeys;
 use super::properties::LiveProperties;
 use super::rows::RowVersion;
 use super::update::Applied;
 use super::vertices::VertexHistory;
 
-/// What lies over the snapshot at an epoch.
+/// The overlay over the snapshot at an epoch.
 #[derive(Clone, Debug)]
 pub(crate) struct LiveVersion {
     pub(crate) epoch: u64,
-    pub(crate) underlay: Arc<Underlay>,
-    /// What lies between the snapshot and everything else here; over it there is no other.
-    pub(crate) frozen: Option<Arc<LiveVersion>>,
-    pub(crate) delta: DeltaVersion,
+    pub(crate) overlay_base: Arc<OverlayBase>,
+    /// The immutable memtable, between the snapshot and the rest of this version; it has none below it.
+    pub(crate) immutable: Option<Arc<LiveVersion>>,
+    pub(crate) delta: MemtableArcsVersion,
     pub(crate) keys: Arc<NewKeys>,
     pub(crate) vertices: Arc<VertexHistory>,
     pub(crate) properties: LiveProperties,
@@ -41,85 +41,84 @@ pub(crate) struct LiveVersion {
 
 impl LiveVersion {
     /// The graph at this version.
-    pub(crate) fn view(self: &Arc<Self>) -> View {
-        self.underlay.overlaid(Arc::clone(self) as Arc<dyn Overlay>)
+    pub(crate) fn view(self: &Arc<Self>) -> SnapshotView {
+        self.overlay_base.overlaid(Arc::clone(self) as Arc<dyn Overlay>)
     }
 
-    /// What the batch that made it left.
+    /// The state after the batch of this version.
     pub(crate) fn applied(&self) -> Applied {
         Applied { epoch: self.epoch, vertices: self.num_vertices as u64, edges: self.num_edges() }
     }
 
-    /// Edges that a plane of out-lists holds; of an undirected graph, each counted once.
-    pub(crate) fn num_edges_of(&self, plane: Plane) -> u64 {
-        let num_arcs = self.delta.num_arcs(plane);
-        match self.snapshot().options().direction {
-            Direction::Directed => num_arcs,
-            Direction::Undirected => (num_arcs + self.delta.num_loops(plane)) / 2,
+    /// Edges in an adjacency table of out-lists; an undirected edge counts once.
+    pub(crate) fn num_edges_of(&self, adjacency_table: AdjacencyTable) -> u64 {
+        let num_arcs = self.delta.num_arcs(adjacency_table);
+        match self.snapshot().options().graph_kind {
+            GraphKind::Directed => num_arcs,
+            // A loop is one arc, any other edge two.
+            GraphKind::Undirected => (num_arcs + self.delta.num_loops(adjacency_table)) / 2,
         }
     }
 
-    /// The snapshot that it lies over.
-    pub(crate) fn snapshot(&self) -> &View {
-        self.underlay.view()
+    /// The snapshot below.
+    pub(crate) fn snapshot(&self) -> &SnapshotView {
+        self.overlay_base.view()
     }
 
-    /// What stands beside an edge, beside which `below` stands in the snapshot; `None` where it is not there.
+    /// The row and weight of an edge; `below` are those in the snapshot. `None` if the edge does not exist.
     pub(crate) fn data_over(&self, source: VertexId, target: VertexId, below: Option<ArcData>) -> Option<ArcData> {
+        // The tables of this version end at its bound.
         if source as usize >= self.vertex_bound {
             return below;
         }
         let options = self.snapshot().options();
-        let below = self.frozen.as_ref().map_or(below, |frozen| frozen.data_over(source, target, below));
-        if let Some(data) = self.delta.data(Plane::Out, source, target, options) {
+        let below = self.immutable.as_ref().map_or(below, |immutable| immutable.data_over(source, target, below));
+        if let Some(data) = self.delta.data(AdjacencyTable::Out, source, target, options) {
             return Some(data);
         }
-        below.filter(|_| self.delta.data(Plane::OutRemoved, source, target, options).is_none())
+        below.filter(|_| self.delta.data(AdjacencyTable::OutRemoved, source, target, options).is_none())
     }
 
-    /// Makes of the edges that the snapshot has from one vertex to another those of this version.
+    /// Turns the snapshot's edges from one vertex to another into those of this version.
     pub(crate) fn lay_edges_over(&self, source: VertexId, target: VertexId, edges: &mut Vec<ArcData>) {
         if source as usize >= self.vertex_bound {
             return;
         }
-        if let Some(frozen) = &self.frozen {
-            frozen.lay_edges_over(source, target, edges);
+        if let Some(immutable) = &self.immutable {
+            immutable.lay_edges_over(source, target, edges);
         }
-        // Those of a pair are removed together.
+        // All edges of a pair are removed together.
         let mut is_removed = false;
         let options = self.snapshot().options();
-        self.delta.for_each_parallel(Plane::OutRemoved, (source, target), options, |_| is_removed = true);
+        self.delta.for_each_parallel(AdjacencyTable::OutRemoved, (source, target), options, |_| is_removed = true);
         if is_removed {
             edges.clear();
         }
-        self.delta.for_each_parallel(Plane::Out, (source, target), options, |data| edges.push(data));
+        self.delta.for_each_parallel(AdjacencyTable::Out, (source, target), options, |data| edges.push(data));
     }
 
-    /// Marks in `next` the lists that the changes of this version, without those of the frozen one, touch: `underlay`
-    /// knows them, and perhaps others.
-    pub(crate) fn touch_changed(&self, underlay: &Underlay, next: &Underlay, sides: &[Side]) {
-        for &side in sides {
-            for vertex in underlay.touched(side).filter(|&vertex| (vertex as usize) < self.vertex_bound) {
-                match self.delta.removed(side, vertex).first() {
-                    Some(&first) => next.cut(side, vertex, first),
-                    None if self.delta.num_changes(side, vertex).added > 0 => next.touch(side, vertex),
+    /// Marks in `next` the lists that this version changes, without the immutable memtable. `overlay_base` knows them,
+    /// and perhaps more.
+    pub(crate) fn mark_changed(&self, overlay_base: &OverlayBase, next: &OverlayBase, directions: &[Direction]) {
+        for &direction in directions {
+            // Commits meanwhile may mark vertices beyond this version's bound as dirty.
+            for vertex in overlay_base.dirty(direction).filter(|&vertex| (vertex as usize) < self.vertex_bound) {
+                match self.delta.removed(direction, vertex).first() {
+                    Some(&first) => next.mark_tombstoned(direction, vertex, first),
+                    None if self.delta.num_changes(direction, vertex).added > 0 => next.mark_dirty(direction, vertex),
                     None => {}
                 }
             }
         }
     }
 
-    /// The frozen version, where it may know something of `vertex`.
-    fn frozen_of(&self, vertex: VertexId) -> Option<&Self> {
-        self.frozen.as_deref().filter(|frozen| (vertex as usize) < frozen.vertex_bound)
+    /// The immutable memtable, if it may know `vertex`.
+    fn immutable_of(&self, vertex: VertexId) -> Option<&Self> {
+        self.immutable.as_deref().filter(|immutable| (vertex as usize) < immutable.vertex_bound)
     }
 }
 
 impl Overlay for LiveVersion {
-    fn below(&self) -> Option<&View> {
-        Some(self.snapshot())
-    }
-
     fn vertex_bound(&self) -> usize {
         self.vertex_bound
     }
@@ -129,27 +128,29 @@ impl Overlay for LiveVersion {
     }
 
     fn num_edges(&self) -> u64 {
-        let below = self.frozen.as_ref().map_or_else(|| graph::Graph::num_edges(self.snapshot()), |f| f.num_edges());
-        below + self.num_edges_of(Plane::Out) - self.num_edges_of(Plane::OutRemoved)
+        let below =
+            self.immutable.as_ref().map_or_else(|| anden_graph::Graph::num_edges(self.snapshot()), |f| f.num_edges());
+        below + self.num_edges_of(AdjacencyTable::Out) - self.num_edges_of(AdjacencyTable::OutRemoved)
     }
 
     fn num_arcs(&self) -> u64 {
-        let below = self.frozen.as_ref().map_or_else(|| graph::Graph::num_arcs(self.snapshot()), |f| f.num_arcs());
-        below + self.delta.num_arcs(Plane::Out) - self.delta.num_arcs(Plane::OutRemoved)
+        let below =
+            self.immutable.as_ref().map_or_else(|| anden_graph::Graph::num_arcs(self.snapshot()), |f| f.num_arcs());
+        below + self.delta.num_arcs(AdjacencyTable::Out) - self.delta.num_arcs(AdjacencyTable::OutRemoved)
     }
 
     fn is_live(&self, vertex: VertexId) -> Option<bool> {
-        let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.is_live(vertex));
-        self.vertices.is_live(vertex, self.epoch).or_else(frozen)
+        let immutable = || self.immutable.as_ref().and_then(|immutable| immutable.is_live(vertex));
+        self.vertices.is_live(vertex, self.epoch).or_else(immutable)
     }
 
     fn vertex(&self, key: &Key) -> Option<VertexId> {
         let new = self.keys.id(key).filter(|&id| (id as usize) < self.vertex_bound);
-        new.or_else(|| self.frozen.as_ref().and_then(|frozen| frozen.vertex(key)))
+        new.or_else(|| self.immutable.as_ref().and_then(|immutable| immutable.vertex(key)))
     }
 
     fn key(&self, vertex: VertexId) -> Option<KeyRef<'_>> {
-        self.keys.key(vertex).or_else(|| self.frozen.as_ref().and_then(|frozen| frozen.key(vertex)))
+        self.keys.key(vertex).or_else(|| self.immutable.as_ref().and_then(|immutable| immutable.key(vertex)))
     }
 
     fn properties(&self) -> Option<&dyn PropertyOverlay> {
@@ -160,80 +161,85 @@ impl Overlay for LiveVersion {
         self.snapshot().options().has_rows().then_some(self as &dyn RowOverlay)
     }
 
-    fn num_changes(&self, side: Side, vertex: VertexId) -> ListChanges {
-        let mut changes = self.delta.num_changes(side, vertex);
-        if let Some(frozen) = self.frozen_of(vertex) {
-            let below = frozen.delta.num_changes(side, vertex);
+    fn num_changes(&self, direction: Direction, vertex: VertexId) -> ListChanges {
+        let mut changes = self.delta.num_changes(direction, vertex);
+        if let Some(immutable) = self.immutable_of(vertex) {
+            let below = immutable.delta.num_changes(direction, vertex);
             changes.removed += below.removed;
             changes.added += below.added;
         }
         changes
     }
 
-    fn removed(&self, side: Side, vertex: VertexId) -> Cow<'_, [VertexId]> {
-        let removed = self.delta.removed(side, vertex);
-        match self.frozen_of(vertex) {
+    fn removed(&self, direction: Direction, vertex: VertexId) -> Cow<'_, [VertexId]> {
+        let removed = self.delta.removed(direction, vertex);
+        match self.immutable_of(vertex) {
             None => removed,
-            Some(frozen) => union(frozen.delta.removed(side, vertex), removed),
+            Some(immutable) => union(immutable.delta.removed(direction, vertex), removed),
         }
     }
 
-    fn for_each_added(&self, side: Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
-        if let Some(frozen) = self.frozen_of(vertex) {
-            let gone = self.delta.removed(side, vertex);
-            frozen.delta.for_each_added(side, vertex, &mut |targets, weights| {
+    fn for_each_added(&self, direction: Direction, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
+        if let Some(immutable) = self.immutable_of(vertex) {
+            // Tombstones of the memtable hide additions of the immutable one.
+            let gone = self.delta.removed(direction, vertex);
+            immutable.delta.for_each_added(direction, vertex, &mut |targets, weights| {
+                // An empty fragment has no width.
                 let width = weights.len() / targets.len().max(1);
                 without(targets, &gone, |kept| {
                     body(&targets[kept.clone()], &weights[kept.start * width..kept.end * width])
                 })
             })?;
         }
-        self.delta.for_each_added(side, vertex, body)
+        self.delta.for_each_added(direction, vertex, body)
     }
 
-    fn changes(&self, side: Side, vertex: VertexId) -> (Cow<'_, [VertexId]>, Option<Added<'_>>) {
-        match self.frozen_of(vertex) {
-            None => self.delta.changes(side, vertex),
-            Some(_) => (self.removed(side, vertex), None),
+    fn changes(&self, direction: Direction, vertex: VertexId) -> (Cow<'_, [VertexId]>, Option<Added<'_>>) {
+        match self.immutable_of(vertex) {
+            None => self.delta.changes(direction, vertex),
+            // With an immutable memtable, the additions may be two fragments.
+            Some(_) => (self.removed(direction, vertex), None),
         }
     }
 
-    fn added(&self, side: Side, vertex: VertexId) -> Option<Added<'_>> {
-        if self.frozen_of(vertex).is_some() { None } else { self.delta.added(side, vertex) }
+    fn added(&self, direction: Direction, vertex: VertexId) -> Option<Added<'_>> {
+        // With an immutable memtable, the additions may be two fragments.
+        if self.immutable_of(vertex).is_some() { None } else { self.delta.added(direction, vertex) }
     }
 
-    fn for_each_change(&self, side: Side, lists: &TouchedLists, body: &mut ChangedPartBody<'_>) {
-        match self.frozen {
-            None => self.delta.for_each_change(side, lists, body),
+    fn for_each_change(&self, direction: Direction, lists: &DirtyPageLists, body: &mut ChangedPartBody<'_>) {
+        match self.immutable {
+            None => self.delta.for_each_change(direction, lists, body),
             Some(_) => {
                 for vertex in lists.wanted.vertices() {
                     if lists.gaining.contains(vertex)
-                        || body(vertex, ChangedPart::Removed(&self.removed(side, vertex))).is_continue()
+                        || body(vertex, ChangedPart::Removed(&self.removed(direction, vertex))).is_continue()
                     {
                         let mut give =
                             |targets: &[_], weights: &[_]| body(vertex, ChangedPart::Added(targets, weights));
-                        let _ = self.for_each_added(side, vertex, &mut give);
+                        let _ = self.for_each_added(direction, vertex, &mut give);
                     }
                 }
             }
         }
     }
 
-    fn prefetch(&self, side: Side, vertex: VertexId) {
-        self.delta.prefetch(side, vertex);
+    fn prefetch(&self, direction: Direction, vertex: VertexId) {
+        self.delta.prefetch(direction, vertex);
     }
 
-    fn prefetch_place(&self, side: Side, vertex: VertexId, is_cut: bool) {
-        self.delta.prefetch_place(side, vertex, is_cut);
+    fn prefetch_place(&self, direction: Direction, vertex: VertexId, has_tombstones: bool) {
+        self.delta.prefetch_place(direction, vertex, has_tombstones);
     }
 
-    fn prefetch_list(&self, side: Side, vertex: VertexId, is_cut: bool) {
-        self.delta.prefetch_list(side, vertex, is_cut);
+    fn prefetch_list(&self, direction: Direction, vertex: VertexId, has_tombstones: bool) {
+        self.delta.prefetch_list(direction, vertex, has_tombstones);
     }
 }
 
-/// All entries of two ascending lists, each once.
+/// The union of two ascending lists, each entry once.
 fn union<'a>(first: Cow<'a, [VertexId]>, second: Cow<'a, [VertexId]>) -> Cow<'a, [VertexId]> {
+    // An empty side needs no copy.
     if second.is_empty() {
         return first;
     }

@@ -1,38 +1,39 @@
-//! Which vertices come and go in a live graph.
+//! Vertices that are removed and added again in the memtable.
 //!
-//! Few do, so what each version knows of them is kept in one table for all: by vertex, the epochs at which
-//! it became one, or ceased to be.
+//! Few vertices are. So one table serves all versions: for each vertex, the epochs at which it became live, or was
+//! removed.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
 
-use base::VertexId;
+use anden_base::VertexId;
+use foldhash::HashMap;
+use parking_lot::RwLock;
 
-/// What a change takes in its list, which may be twice as long as what it holds; the first of a vertex, more.
+/// Bytes of a change in its list, which may have twice the capacity it uses; the first change of a vertex takes more.
 const CHANGE_BYTES: u64 = 32;
 
-/// What became of vertices, by epoch.
+/// The states of vertices, by epoch.
 #[derive(Debug)]
 pub(crate) struct VertexHistory {
-    /// Vertices from here on are new: they are live unless something else is known.
+    /// Vertices from here on are new: they are live unless a change says otherwise.
     first_new: usize,
     changes: RwLock<HashMap<VertexId, Vec<(u64, bool)>>>,
-    /// How many there are: most graphs lose no vertices, and ask for every one.
+    /// Number of changes; 0 lets readers of most graphs skip the lock.
     num_changes: AtomicU64,
 }
 
 impl VertexHistory {
-    /// Nothing has happened yet to the vertices below `first_new`, the snapshot's.
+    /// No changes; the vertices below `first_new` are the snapshot's.
     pub(crate) fn new(first_new: usize) -> Self {
         Self { first_new, changes: RwLock::default(), num_changes: AtomicU64::new(0) }
     }
 
-    /// From `epoch` on, `vertex` is one or is none. Epochs ascend.
+    /// From `epoch` on, `vertex` is live, or removed. Epochs never descend from call to call.
     pub(crate) fn set(&self, vertex: VertexId, epoch: u64, is_live: bool) {
-        let mut changes = self.changes.write().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = self.changes.write();
         let changes = changes.entry(vertex).or_default();
         match changes.last_mut().filter(|(last, _)| *last == epoch) {
+            // No version shows an earlier change of one epoch, so the last one replaces it.
             Some(last) => last.1 = is_live,
             None => {
                 changes.push((epoch, is_live));
@@ -41,25 +42,25 @@ impl VertexHistory {
         }
     }
 
-    /// What it takes, about.
+    /// Approximate bytes that the changes take.
     pub(crate) fn num_bytes(&self) -> u64 {
         CHANGE_BYTES * self.num_changes.load(Ordering::Acquire)
     }
 
-    /// Whether `vertex` is one at `epoch`; `None` where that is as in the snapshot.
+    /// Whether `vertex` is live at `epoch`; `None` if the snapshot decides.
     pub(crate) fn is_live(&self, vertex: VertexId, epoch: u64) -> Option<bool> {
         let new = (vertex as usize >= self.first_new).then_some(true);
         if self.num_changes.load(Ordering::Acquire) == 0 {
             return new;
         }
-        let changes = self.changes.read().unwrap_or_else(PoisonError::into_inner);
+        let changes = self.changes.read();
         let known = changes.get(&vertex).and_then(|changes| changes.iter().rfind(|(from, _)| *from <= epoch));
         known.map(|&(_, is_live)| is_live).or(new)
     }
 
-    /// The vertices that something happened to, ascending, and whether they are live at `epoch`.
+    /// The vertices with a change, ascending, and whether they are live at `epoch`.
     pub(crate) fn states(&self, epoch: u64) -> Vec<(VertexId, bool)> {
-        let changes = self.changes.read().unwrap_or_else(PoisonError::into_inner);
+        let changes = self.changes.read();
         let state = |(&vertex, changes): (&VertexId, &Vec<(u64, bool)>)| {
             changes.iter().rfind(|(from, _)| *from <= epoch).map(|&(_, is_live)| (vertex, is_live))
         };

@@ -1,27 +1,27 @@
-//! Arcs on their way into lists: a sortable key and what travels beside it.
+//! Arcs during a load: a sortable key, and the data beside it.
 
-use base::VertexId;
+use anden_base::VertexId;
+use anden_formats::{SerializedGraph, SourceFacts};
+use anden_graph::{GraphKind, Weight, WeightType};
+use anden_snapshots::{ArcData, BaseWriter, Direction, GraphOptions};
 use bytemuck::{Pod, Zeroable};
-use graph::formats::{SerializedGraph, SourceFacts};
-use graph::{Direction, Weight, WeightType};
-use lama::{ArcData, GraphOptions, RunWriter, Side};
 
-use super::lists::Lists;
+use super::lists::BuiltLists;
 use super::options::Duplicates;
 use crate::Result;
 
-/// One entry of a list to be: the list it belongs to in the high half of the key, the neighbour in
-/// the low half, so that the order of keys is the order of the lists and within them.
+/// An arc to be stored. The high half of the key is the vertex that owns the list, the low half the neighbor: sorting
+/// by key orders the lists and their entries.
 ///
-/// Packed, because a graph in the making is mostly these.
+/// Packed, because these make up most of a load's memory.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C, packed)]
-pub(crate) struct KeyedArc<P> {
+pub(crate) struct LoadArc<P> {
     key: u64,
     payload: P,
 }
 
-impl<P: Payload> KeyedArc<P> {
+impl<P: Payload> LoadArc<P> {
     #[inline(always)]
     pub(crate) fn new(list: VertexId, neighbour: VertexId, payload: P) -> Self {
         Self::from_key(u64::from(list) << 32 | u64::from(neighbour), payload)
@@ -42,7 +42,7 @@ impl<P: Payload> KeyedArc<P> {
         self.payload
     }
 
-    /// The vertex whose list it belongs to.
+    /// The vertex that owns the list.
     #[inline(always)]
     pub(crate) fn list(self) -> VertexId {
         (self.key >> 32) as VertexId
@@ -53,51 +53,62 @@ impl<P: Payload> KeyedArc<P> {
         self.key as VertexId
     }
 
-    /// The same edge as an entry of the other end's list.
+    /// The arc as an entry in the list of its other end.
     #[inline(always)]
     pub(crate) fn turned(self) -> Self {
         Self { key: self.key.rotate_left(32), payload: self.payload }
     }
 }
 
-/// What an arc carries: nothing, a weight, the row of its edge, or both.
+/// The data of an arc: none, a weight, a row, or both.
 pub(crate) trait Payload: Pod + Send + Sync + std::fmt::Debug {
-    /// Weights of a block, as payloads are made of them.
+    /// The weights of a block in the form that payloads are made of.
     type Given: Send;
-    /// Whether nothing is carried.
+    /// Whether there is no data.
     const IS_EMPTY: bool = false;
 
-    /// The weights of a block, of the graph's type.
+    /// Converts the weights of a block, which have the graph's type.
     fn given<W: Weight>(weights: Vec<W>) -> Vec<Self::Given>;
 
-    /// The payload of the edge at a place of its block; its row is that place.
+    /// The payload of the edge at an index of its block; the row is that index.
     fn at(given: &[Self::Given], place: usize) -> Self;
 
-    /// The same as bits.
+    /// The payload as bits.
     fn data(self) -> ArcData;
 
-    /// The same with another row, where there are rows.
+    /// The payload with another row, if it has a row.
     fn with_row(self, _row: u64) -> Self {
         self
     }
 
-    /// What is left of two parallel edges, of which `next` came later; `None` where their sum is beyond the type.
+    /// Merges two parallel edges, of which `next` came later. `None` if their sum exceeds the type.
     fn merge(self, next: Self, _duplicates: Duplicates) -> Option<Self> {
         Some(next)
     }
 
-    /// The weight as users read it, and its type.
+    /// The weight as text for users, and its type.
     fn shown(self) -> (String, &'static str) {
         Default::default()
     }
 
-    /// Reads entries of a serialized graph from `first` on, which has no rows.
-    fn read(graph: &SerializedGraph, side: Side, first: u64, targets: &mut [VertexId], _: &mut [Self]) -> Result<()> {
-        Ok(graph.read_neighbours(side, first, targets)?)
+    /// Reads entries of a serialized graph from `first` on; such a graph has no rows.
+    fn read(
+        graph: &SerializedGraph,
+        direction: Direction,
+        first: u64,
+        targets: &mut [VertexId],
+        _: &mut [Self],
+    ) -> Result<()> {
+        Ok(graph.read_neighbours(direction, first, targets)?)
     }
 
-    /// Appends lists to a run.
-    fn append(writer: &RunWriter, side: Side, lists: &Lists<Self>, options: &GraphOptions) -> Result<()>;
+    /// Appends lists to a base.
+    fn append(
+        writer: &BaseWriter,
+        direction: Direction,
+        lists: &BuiltLists<Self>,
+        options: &GraphOptions,
+    ) -> Result<()>;
 }
 
 impl Payload for () {
@@ -115,8 +126,8 @@ impl Payload for () {
         ArcData::default()
     }
 
-    fn append(writer: &RunWriter, side: Side, lists: &Lists<()>, _: &GraphOptions) -> Result<()> {
-        Ok(writer.append::<u32>(side, &lists.degrees, &lists.neighbours, &[], &[])?)
+    fn append(writer: &BaseWriter, direction: Direction, lists: &BuiltLists<()>, _: &GraphOptions) -> Result<()> {
+        Ok(writer.append::<u32>(direction, &lists.degrees, &lists.neighbours, &[], &[])?)
     }
 }
 
@@ -144,13 +155,13 @@ impl Payload for EdgeRow {
         Self(row)
     }
 
-    fn append(writer: &RunWriter, side: Side, lists: &Lists<Self>, _: &GraphOptions) -> Result<()> {
+    fn append(writer: &BaseWriter, direction: Direction, lists: &BuiltLists<Self>, _: &GraphOptions) -> Result<()> {
         let rows = bytemuck::cast_slice(&lists.payloads);
-        Ok(writer.append::<u32>(side, &lists.degrees, &lists.neighbours, &[], rows)?)
+        Ok(writer.append::<u32>(direction, &lists.degrees, &lists.neighbours, &[], rows)?)
     }
 }
 
-/// The row of an edge, and its weight.
+/// The row and the weight of an edge.
 impl Payload for ArcData {
     type Given = u64;
 
@@ -170,17 +181,23 @@ impl Payload for ArcData {
         Self { row, ..self }
     }
 
-    fn append(writer: &RunWriter, side: Side, lists: &Lists<Self>, options: &GraphOptions) -> Result<()> {
-        fn append<W: Weight>(writer: &RunWriter, side: Side, lists: &Lists<ArcData>) -> Result<()> {
+    fn append(
+        writer: &BaseWriter,
+        direction: Direction,
+        lists: &BuiltLists<Self>,
+        options: &GraphOptions,
+    ) -> Result<()> {
+        fn append<W: Weight>(writer: &BaseWriter, direction: Direction, lists: &BuiltLists<ArcData>) -> Result<()> {
+            // The writer takes weights and rows in arrays of their own.
             let weights: Vec<W> = lists.payloads.iter().map(|data| W::of_bits(data.weight)).collect();
             let rows: Vec<u64> = lists.payloads.iter().map(|data| data.row).collect();
-            Ok(writer.append(side, &lists.degrees, &lists.neighbours, &weights, &rows)?)
+            Ok(writer.append(direction, &lists.degrees, &lists.neighbours, &weights, &rows)?)
         }
         match options.weight_type {
-            Some(WeightType::I64) => append::<i64>(writer, side, lists),
-            Some(WeightType::F32) => append::<f32>(writer, side, lists),
-            Some(WeightType::F64) => append::<f64>(writer, side, lists),
-            Some(WeightType::U32) | None => append::<u32>(writer, side, lists),
+            Some(WeightType::I64) => append::<i64>(writer, direction, lists),
+            Some(WeightType::F32) => append::<f32>(writer, direction, lists),
+            Some(WeightType::F64) => append::<f64>(writer, direction, lists),
+            Some(WeightType::U32) | None => append::<u32>(writer, direction, lists),
         }
     }
 }
@@ -191,6 +208,7 @@ macro_rules! impl_payload {
             type Given = $weight;
 
             fn given<W: Weight>(weights: Vec<W>) -> Vec<$weight> {
+                // The weights of a block have the graph's type, so the vector is taken over without a copy.
                 bytemuck::allocation::cast_vec(weights)
             }
 
@@ -206,7 +224,7 @@ macro_rules! impl_payload {
             #[inline(always)]
             fn merge(self, next: Self, duplicates: Duplicates) -> Option<Self> {
                 match duplicates {
-                    // Not `<`: of 0.0 and -0.0 the first stays, whichever it is.
+                    // Not `min`: of 0.0 and -0.0, the first one stays.
                     Duplicates::Auto | Duplicates::Min => Some(if next < self { next } else { self }),
                     Duplicates::Sum => self.checked_plus(next),
                     Duplicates::Last | Duplicates::Keep => Some(next),
@@ -219,16 +237,16 @@ macro_rules! impl_payload {
 
             fn read(
                 graph: &SerializedGraph,
-                side: Side,
+                direction: Direction,
                 first: u64,
                 targets: &mut [VertexId],
                 weights: &mut [Self],
             ) -> Result<()> {
-                Ok(graph.read_weighted(side, first, targets, weights)?)
+                Ok(graph.read_weighted(direction, first, targets, weights)?)
             }
 
-            fn append(writer: &RunWriter, side: Side, lists: &Lists<Self>, _: &GraphOptions) -> Result<()> {
-                Ok(writer.append(side, &lists.degrees, &lists.neighbours, &lists.payloads, &[])?)
+            fn append(writer: &BaseWriter, direction: Direction, lists: &BuiltLists<Self>, _: &GraphOptions) -> Result<()> {
+                Ok(writer.append(direction, &lists.degrees, &lists.neighbours, &lists.payloads, &[])?)
             }
         }
     )*};
@@ -236,42 +254,42 @@ macro_rules! impl_payload {
 
 impl_payload!(u32, i64, f32, f64);
 
-/// Which entries an edge of the input makes.
+/// The arcs that an edge of the input becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expand {
     /// One, in the list of its source.
     AsGiven,
     /// One, in the list of its target.
     Turned,
-    /// One in the list of each end; a loop makes one.
+    /// One in the list of each end; a loop becomes one.
     Both,
-    /// One, in the list of its smaller end; a loop makes none.
+    /// One, in the list of its smaller end; a loop becomes none.
     Ordered,
 }
 
 impl Expand {
-    /// What edges of inputs make in a graph; those without a direction lead both ways.
+    /// The expansion of edges in a graph; undirected input edges lead both ways.
     pub(crate) fn of(graph: &GraphOptions, leads_both_ways: bool) -> Self {
-        match (graph.direction, graph.ordered) {
+        match (graph.graph_kind, graph.ordered) {
             (_, true) => Self::Ordered,
-            (Direction::Undirected, _) => Self::Both,
-            (Direction::Directed, _) if leads_both_ways => Self::Both,
-            (Direction::Directed, _) => Self::AsGiven,
+            (GraphKind::Undirected, _) => Self::Both,
+            (GraphKind::Directed, _) if leads_both_ways => Self::Both,
+            (GraphKind::Directed, _) => Self::AsGiven,
         }
     }
 
-    /// What edges make in a graph, of inputs that say so much of themselves.
+    /// The expansion of the edges of inputs with these facts.
     ///
     /// # Errors
-    /// Some of them lead both ways and others perhaps do not, which matters in this graph.
+    /// Some edges lead both ways and others perhaps do not, which matters in this graph.
     pub(crate) fn of_inputs(graph: &GraphOptions, facts: &SourceFacts) -> Result<Self> {
-        let is_directed = graph.direction == Direction::Directed && !graph.ordered;
+        let is_directed = graph.graph_kind == GraphKind::Directed && !graph.ordered;
         Ok(Self::of(graph, is_directed && facts.leads_both_ways()?))
     }
 
-    /// Calls `body` with the entries that `arc` makes.
+    /// Calls `body` with the arcs that an edge becomes.
     #[inline(always)]
-    pub(crate) fn entries<P: Payload>(self, arc: KeyedArc<P>, mut body: impl FnMut(KeyedArc<P>)) {
+    pub(crate) fn entries<P: Payload>(self, arc: LoadArc<P>, mut body: impl FnMut(LoadArc<P>)) {
         match self {
             Self::AsGiven => body(arc),
             Self::Turned => body(arc.turned()),
@@ -289,7 +307,7 @@ impl Expand {
         }
     }
 
-    /// The most entries that one edge makes.
+    /// The most arcs that an edge becomes.
     pub(crate) fn factor(self) -> usize {
         if self == Self::Both { 2 } else { 1 }
     }
@@ -301,7 +319,7 @@ mod tests {
 
     fn entries(expand: Expand, source: u32, target: u32) -> Vec<(u32, u32)> {
         let mut found = Vec::new();
-        expand.entries(KeyedArc::new(source, target, ()), |arc| found.push((arc.list(), arc.neighbour())));
+        expand.entries(LoadArc::new(source, target, ()), |arc| found.push((arc.list(), arc.neighbour())));
         found
     }
 
@@ -318,8 +336,8 @@ mod tests {
 
     #[test]
     fn an_arc_takes_no_padding() {
-        assert_eq!(size_of::<KeyedArc<()>>(), 8);
-        assert_eq!(size_of::<KeyedArc<f32>>(), 12);
-        assert_eq!(size_of::<KeyedArc<i64>>(), 16);
+        assert_eq!(size_of::<LoadArc<()>>(), 8);
+        assert_eq!(size_of::<LoadArc<f32>>(), 12);
+        assert_eq!(size_of::<LoadArc<i64>>(), 16);
     }
 }

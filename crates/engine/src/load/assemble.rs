@@ -1,40 +1,40 @@
-//! Sorting parts side by side and handing their lists on in order.
+//! Sorts parts in parallel and hands their lists on in order.
 
 use std::ops::Range;
 
-use base::VertexId;
-use base::parallel::Pool;
-use base::progress::Progress;
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_base::progress::Progress;
 
-use super::arcs::{KeyedArc, Payload};
-use super::lists::{ListSink, Lists};
+use super::arcs::{LoadArc, Payload};
+use super::lists::{BuiltLists, ListSink};
 use super::options::Duplicates;
-use super::partition::Parts;
+use super::partition::ArcPartitions;
 use super::sort::ListSorter;
 use crate::Result;
 
-/// Whether the arcs that were taken are wanted again, for the other side.
+/// Whether the merged arcs are needed again, for the other direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retain {
-    /// Each part begins with what was left of it, sorted.
+    /// Each part begins with its remaining arcs, sorted.
     Merged,
-    /// The parts hold anything.
+    /// The content of the parts is undefined.
     Nothing,
 }
 
-/// How the entries of lists come to be in order.
+/// How the arcs of a list are ordered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Order {
-    /// The bits of a neighbour to be sorted by; 0 where input order is the order of neighbours.
+pub(crate) struct ArcOrder {
+    /// The bits of a neighbor to sort by; 0 if arcs come by ascending neighbors.
     pub(crate) neighbour_bits: u32,
-    /// What becomes of parallel edges.
+    /// The treatment of parallel edges.
     pub(crate) duplicates: Duplicates,
 }
 
-/// Sorts every part and hands the lists to `sink`; returns how much is left of each part.
+/// Sorts every part and hands the lists to `sink`. Returns the number of arcs left in each part.
 pub(crate) fn assemble<P: Payload>(
-    parts: &mut Parts<P>,
-    order: Order,
+    parts: &mut ArcPartitions<P>,
+    order: ArcOrder,
     retain: Retain,
     sink: &mut dyn ListSink<P>,
     pool: &Pool,
@@ -43,8 +43,8 @@ pub(crate) fn assemble<P: Payload>(
     let ranges: Vec<_> = (0..parts.len()).map(|part| parts.lists(part)).collect();
     let mut lens = vec![0; ranges.len()];
     let work = parts.split().into_iter().zip(ranges).zip(&mut lens);
-    type Item<'a, P> = ((&'a mut [KeyedArc<P>], Range<u64>), &'a mut usize);
-    let make = |sorter: &mut ListSorter<P>, item: Item<'_, P>, (first, collected): &mut (VertexId, Lists<P>)| {
+    type Item<'a, P> = ((&'a mut [LoadArc<P>], Range<u64>), &'a mut usize);
+    let make = |sorter: &mut ListSorter<P>, item: Item<'_, P>, (first, collected): &mut (VertexId, BuiltLists<P>)| {
         let ((part, lists), left) = item;
         progress.check()?;
         *first = lists.start as VertexId;
@@ -52,6 +52,7 @@ pub(crate) fn assemble<P: Payload>(
         sorter.sort(&mut [&mut *part], lists, collected);
         collected.merge(*first, order.duplicates);
         if retain == Retain::Merged {
+            // Merging only removes arcs, so the part has room for the rest.
             let mut places = part.iter_mut();
             collected.for_each_arc(*first, |arc| {
                 if let Some(place) = places.next() {

@@ -1,39 +1,39 @@
-//! What the memory budget is spent on.
+//! How the memory budget of a load is divided.
 
 use crate::{Error, Result};
 
-/// The program itself, its stacks and tables, and the buffers of the files that it writes.
+/// The program itself, its stacks and tables, and the buffers of its output files.
 const FIXED_BYTES: u64 = 20 << 20;
-/// The most text that one worker takes at once: it stays, with its edges, in a second-level cache.
+/// The largest block of text for one worker: with its edges, it stays in a second-level cache.
 const MAX_BLOCK_BYTES: usize = 1 << 20;
-/// The least: no line is longer.
+/// The smallest block: no line is longer.
 const MIN_BLOCK_BYTES: usize = 64 << 10;
-/// Parsed edges take up to so many times the bytes of their text.
+/// Parsed edges take up to this many times the bytes of their text.
 const PARSED_FACTOR: u64 = 4;
-/// The least to sort with.
+/// The least memory for sorting.
 const MIN_WORK_BYTES: u64 = 4 << 20;
 /// The largest slab of edges.
 const MAX_SLAB_BYTES: u64 = 32 << 20;
 
-/// How much memory a load may use, and for what.
+/// The memory that a load may use, and its shares.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Budget {
+pub(crate) struct LoadBudget {
     total: u64,
     num_threads: u64,
-    /// The most to hold edges in.
+    /// The most for edges.
     for_sort: u64,
-    /// Two where edges are also kept for later snapshots: half of what there is for edges is theirs.
+    /// 2 if edges are also kept for later snapshots, which get half of the memory for edges.
     num_shares: u64,
     /// The bytes of text that a worker takes at once.
     pub(crate) block_bytes: usize,
 }
 
-impl Budget {
-    /// Divides `memory` bytes, or three quarters of what the system has available.
+impl LoadBudget {
+    /// Divides `memory` bytes; `None`: three quarters of the available memory.
     pub(crate) fn new(memory: Option<u64>, for_sort: Option<u64>, num_threads: usize) -> Result<Self> {
-        let total = memory.unwrap_or_else(|| base::memory::available().saturating_mul(3) / 4);
+        let total = memory.unwrap_or_else(|| anden_base::memory::available().saturating_mul(3) / 4);
         let num_threads = num_threads as u64;
-        // Text gets an eighth of what is not spoken for.
+        // Text gets an eighth of the free part.
         let free = total.saturating_sub(FIXED_BYTES + MIN_WORK_BYTES);
         let share = usize::try_from(free / (8 * blocks_held(num_threads))).unwrap_or(usize::MAX);
         let block_bytes = share.clamp(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
@@ -42,7 +42,7 @@ impl Budget {
         Ok(budget)
     }
 
-    /// The same where half of what there is for edges is for those that are kept for later snapshots.
+    /// The budget with half of the memory for edges reserved for later snapshots.
     pub(crate) fn shared(self) -> Result<Self> {
         let shared = Self { num_shares: 2, ..self };
         shared.check("reading and sorting for several snapshots", MIN_WORK_BYTES)?;
@@ -53,18 +53,18 @@ impl Budget {
         Error::Memory { what: what.to_owned(), needed, budget: self.total }
     }
 
-    /// Refuses `num_bytes` that do not fit beside the program and the input that is read at the moment.
+    /// Refuses `num_bytes` that do not fit beside the program and the current input blocks.
     pub(crate) fn check(&self, what: &str, num_bytes: u64) -> Result<()> {
         let needed = self.overhead() + self.num_shares * num_bytes;
         if needed > self.total { Err(self.too_small(what, needed)) } else { Ok(()) }
     }
 
-    /// What is left beside the program and the input.
+    /// The memory beside the program and the input blocks.
     fn room(&self) -> u64 {
         self.total.saturating_sub(self.overhead()) / self.num_shares
     }
 
-    /// Refuses properties of vertices, in `num_bytes`, that leave too little for edges.
+    /// Refuses vertex properties of `num_bytes` that leave too little for edges.
     pub(crate) fn check_properties(&self, num_bytes: u64) -> Result<()> {
         self.check("the properties of the vertices, which must be in memory,", MIN_WORK_BYTES + num_bytes)
     }
@@ -73,7 +73,7 @@ impl Budget {
         FIXED_BYTES + self.block_bytes as u64 * blocks_held(self.num_threads)
     }
 
-    /// What is left for edges beside `key_bytes` of keys.
+    /// The memory for edges beside `key_bytes` of keys.
     ///
     /// # Errors
     /// The keys leave too little.
@@ -88,7 +88,7 @@ impl Budget {
     }
 }
 
-/// Blocks of text, and of edges that take as much, that are held at once.
+/// Blocks held at once: text, and edges counted in blocks of that size.
 fn blocks_held(num_threads: u64) -> u64 {
     1 + num_threads * (1 + PARSED_FACTOR)
 }
@@ -99,15 +99,15 @@ mod tests {
 
     #[test]
     fn a_small_budget_is_refused_with_what_it_takes() {
-        let Err(Error::Memory { needed, budget: 1000, .. }) = Budget::new(Some(1000), None, 2) else { panic!() };
-        let budget = Budget::new(Some(needed), None, 2).unwrap();
+        let Err(Error::Memory { needed, budget: 1000, .. }) = LoadBudget::new(Some(1000), None, 2) else { panic!() };
+        let budget = LoadBudget::new(Some(needed), None, 2).unwrap();
         assert_eq!(budget.for_edges(0).unwrap(), MIN_WORK_BYTES);
         assert!(budget.for_edges(1).is_err());
-        assert!(Budget::new(Some(64 << 20), None, 2).unwrap().for_edges(0).unwrap() > 32 << 20);
-        assert!(Budget::new(None, Some(1), 2).is_ok());
+        assert!(LoadBudget::new(Some(64 << 20), None, 2).unwrap().for_edges(0).unwrap() > 32 << 20);
+        assert!(LoadBudget::new(None, Some(1), 2).is_ok());
         let Err(Error::Memory { needed: for_several, .. }) = budget.shared() else { panic!() };
         assert_eq!(for_several, needed + MIN_WORK_BYTES);
-        let shared = Budget::new(Some(for_several), None, 2).unwrap().shared().unwrap();
+        let shared = LoadBudget::new(Some(for_several), None, 2).unwrap().shared().unwrap();
         assert_eq!(shared.for_edges(0).unwrap(), MIN_WORK_BYTES);
         let Err(Error::Memory { needed, .. }) = shared.check("", MIN_WORK_BYTES + 1) else { panic!() };
         assert_eq!(needed, for_several + 2);

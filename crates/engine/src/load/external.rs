@@ -1,29 +1,29 @@
-//! Sorting what does not fit in memory: sorted runs in scratch files, merged.
+//! External sorting: sorted runs in scratch files, merged.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use base::VertexId;
-use base::parallel::Pool;
-use base::progress::Progress;
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_base::progress::Progress;
 
-use super::arcs::{Expand, KeyedArc, Payload};
-use super::assemble::{Order, Retain, assemble};
-use super::lists::{ListSink, Lists};
+use super::arcs::{Expand, LoadArc, Payload};
+use super::assemble::{ArcOrder, Retain, assemble};
+use super::lists::{BuiltLists, ListSink};
 use super::options::Duplicates;
 use super::partition::partition;
-use super::scratch::{ArcFile, Scratch};
+use super::scratch::{ArcFile, ScratchFiles};
 use super::stream::ListBuilder;
 use crate::Result;
 
-/// Collects arcs in input order and keeps them as sorted runs.
+/// Collects arcs in input order and writes them as sorted runs.
 pub(crate) struct SortedRuns<'a, P: Payload> {
-    scratch: &'a Scratch<'a>,
+    scratch: &'a ScratchFiles<'a>,
     expand: Expand,
-    order: Order,
+    order: ArcOrder,
     num_lists: u64,
-    /// Arcs as they come, until they are as many as memory holds.
-    chunk: Vec<KeyedArc<P>>,
+    /// Collected arcs, up to the memory limit.
+    chunk: Vec<LoadArc<P>>,
     chunk_arcs: usize,
     files: Vec<ArcFile<P>>,
     pool: &'a Pool,
@@ -31,29 +31,30 @@ pub(crate) struct SortedRuns<'a, P: Payload> {
 }
 
 impl<'a, P: Payload> SortedRuns<'a, P> {
-    /// Runs of at most `chunk_arcs` given arcs; needs memory for as many, and for their entries.
+    /// Runs of at most `chunk_arcs` input arcs. Memory: that many arcs, and their entries.
     pub(crate) fn new(
-        scratch: &'a Scratch<'a>,
+        scratch: &'a ScratchFiles<'a>,
         expand: Expand,
-        order: Order,
+        order: ArcOrder,
         num_lists: u64,
         chunk_arcs: usize,
         pool: &'a Pool,
         progress: &'a dyn Progress,
     ) -> Self {
-        // Where each merge would round, edges are added up once, in input order; and parallel ones that are refused are
-        // told apart at the end.
+        // Sums would be rounded in each run, so parallel edges are added up once, in input order. Refused parallel
+        // edges are found at the end, too.
         let duplicates = match order.duplicates {
             Duplicates::Sum | Duplicates::Auto => Duplicates::Keep,
             settled => settled,
         };
-        let order = Order { duplicates, ..order };
+        let order = ArcOrder { duplicates, ..order };
         Self { scratch, expand, order, num_lists, chunk: Vec::new(), chunk_arcs, files: Vec::new(), pool, progress }
     }
 
-    pub(crate) fn extend(&mut self, mut arcs: &[KeyedArc<P>]) -> Result<()> {
+    pub(crate) fn extend(&mut self, mut arcs: &[LoadArc<P>]) -> Result<()> {
         while !arcs.is_empty() {
             if self.chunk.capacity() == 0 {
+                // Exactly, because doubling would exceed the memory limit.
                 self.chunk.reserve_exact(self.chunk_arcs);
             }
             let (taken, rest) = arcs.split_at(arcs.len().min(self.chunk_arcs - self.chunk.len()));
@@ -78,7 +79,7 @@ impl<'a, P: Payload> SortedRuns<'a, P> {
         Ok(())
     }
 
-    /// Ends the last run; frees the memory.
+    /// Ends the last run and frees the memory.
     pub(crate) fn finish(mut self) -> Result<Vec<ArcFile<P>>> {
         self.close_run()?;
         Ok(self.files)
@@ -88,18 +89,18 @@ impl<'a, P: Payload> SortedRuns<'a, P> {
 /// Writes sorted lists to a scratch file.
 struct FileSink<P: Payload> {
     file: ArcFile<P>,
-    buffer: Vec<KeyedArc<P>>,
+    buffer: Vec<LoadArc<P>>,
 }
 
 impl<P: Payload> ListSink<P> for FileSink<P> {
-    fn append(&mut self, first: VertexId, lists: &mut Lists<P>) -> Result<()> {
+    fn append(&mut self, first: VertexId, lists: &mut BuiltLists<P>) -> Result<()> {
         self.buffer.clear();
         lists.for_each_arc(first, |arc| self.buffer.push(arc));
         self.file.append(&self.buffer)
     }
 }
 
-/// Merges sorted runs, of which equal arcs come in the order of the runs, into lists.
+/// Merges sorted runs into lists; equal arcs come in the order of the runs.
 ///
 /// Memory: `buffer_arcs` arcs in all.
 pub(crate) fn merge<P: Payload>(
@@ -120,10 +121,11 @@ pub(crate) fn merge<P: Payload>(
     let mut builder = ListBuilder::new(sink, duplicates);
     let mut merged = Vec::with_capacity(each);
     while let Some(Reverse((_, index))) = heads.pop() {
-        // Arcs below the other runs' heads need no look at the heap.
+        // Arcs below the other runs' heads need no heap operation.
         let others = heads.peek().map(|&Reverse(head)| head);
         let reader = &mut readers[index];
         while let Some(arc) = reader.peek()? {
+            // Equal arcs keep the order of the runs, which is that of the input.
             if others.is_some_and(|head| head < (arc.key(), index)) {
                 heads.push(Reverse((arc.key(), index)));
                 break;
@@ -142,14 +144,14 @@ pub(crate) fn merge<P: Payload>(
     builder.finish()
 }
 
-/// Reads a run from its start to its end.
+/// Reads a run sequentially.
 struct RunReader<P: Payload> {
     file: ArcFile<P>,
-    buffer: Vec<KeyedArc<P>>,
+    buffer: Vec<LoadArc<P>>,
     buffer_arcs: usize,
-    /// In the buffer.
+    /// Index of the next arc in the buffer.
     next: usize,
-    /// In the file, after the buffer.
+    /// Arcs of the file that have been read into the buffer.
     num_read: usize,
 }
 
@@ -159,7 +161,7 @@ impl<P: Payload> RunReader<P> {
     }
 
     #[inline(always)]
-    fn peek(&mut self) -> Result<Option<KeyedArc<P>>> {
+    fn peek(&mut self) -> Result<Option<LoadArc<P>>> {
         if self.next == self.buffer.len() {
             self.refill()?;
         }

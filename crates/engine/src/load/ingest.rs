@@ -1,66 +1,66 @@
-//! From blocks of the input to raw edges and tables of keys.
+//! Reads blocks of the input into raw edges and tables of keys.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use graph::Weight;
-use graph::formats::{EdgeBlock, FieldKey, KeyKind, Source, SourceSummary, Span};
-use lama::KeyScheme;
+use anden_formats::{EdgeBlock, FieldKey, KeyKind, Source, SourceSummary, Span};
+use anden_graph::Weight;
+use anden_snapshots::{Key, KeyScheme};
+use parking_lot::Mutex;
 
 use super::Load;
-use super::arcs::{Expand, KeyedArc, Payload};
-use super::buckets::{Arena, Buckets, Entry, Spreader};
+use super::arcs::{Expand, LoadArc, Payload};
+use super::buckets::{ArcBuckets, BucketArena, BucketEntry, BucketSpreader};
 use super::intern::{IntegerTable, KeyTable, NoTable, TextTable};
 use super::keys::{Joined, check_num_vertices};
 use super::properties::{ROW_FACTOR, VertexRows};
 use super::raw::{KeyForm, OpenSlab, RawEdges, SlabStore};
 use super::rows::RowStore;
-use super::scratch::Scratch;
+use super::scratch::ScratchFiles;
 use crate::{Error, Result};
 
-/// Tables of keys are held twice, and more, while they are joined.
+/// Tables of keys exist twice, and more, while they are joined.
 const JOIN_FACTOR: u64 = 2;
 
-/// What is done with edges while they are read.
+/// The treatment of edges while they are read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct IngestPlan {
     pub(crate) scheme: KeyScheme,
-    /// Whether ids are given in the order in which keys are met.
+    /// Whether ids follow the first appearance of keys.
     pub(crate) io_order: bool,
-    /// The entries that an edge makes.
+    /// The arcs that an edge becomes.
     pub(crate) expand: Expand,
-    /// How many times the edges are held at once later on.
+    /// How many times the edges are in memory at once later on.
     pub(crate) copies: u64,
 }
 
-/// Everything that the input holds.
+/// The content of the whole input.
 pub(crate) struct Ingested<'a, P: Payload, T> {
-    /// Entries that were spread already; only numbers that are keys.
-    pub(crate) buckets: Option<Buckets<'a>>,
+    /// Entries that are spread already; their ends are numeric keys.
+    pub(crate) buckets: Option<ArcBuckets<'a>>,
     /// All other edges.
     pub(crate) edges: RawEdges<P>,
-    /// A table for each worker.
+    /// One table for each worker.
     pub(crate) tables: Vec<T>,
-    /// Vertices without edges, as numbers that are keys.
+    /// Vertices without edges, as numeric keys.
     pub(crate) vertices: Vec<u32>,
-    /// The largest number that is a key; `None` where there is none.
+    /// The largest numeric key, if there is one.
     pub(crate) max_number: Option<u64>,
-    /// Properties of vertices.
+    /// Vertex properties.
     pub(crate) rows: Vec<VertexRows>,
-    /// Properties of edges, which carry their places in their blocks.
+    /// Edge properties; edges carry their indexes in their blocks.
     pub(crate) edge_rows: Option<RowStore>,
-    /// The memory for edges beside keys and properties of vertices, in bytes.
+    /// The memory for edges beside keys and vertex properties, in bytes.
     pub(crate) room: u64,
-    /// Edges from a vertex to itself.
+    /// Loops.
     pub(crate) num_loops: u64,
     pub(crate) summary: SourceSummary,
 }
 
-/// Keys as blocks hold them.
+/// Keys as the blocks have them.
 pub(crate) trait InputKey: FieldKey {
     type Table: Joined<Key = Self>;
 
-    /// The key as a number, where it is one; more than 32 bits where it is none.
+    /// The key as a number; beyond 32 bits if it is not numeric.
     fn as_u64(self) -> u64;
 }
 
@@ -91,9 +91,9 @@ impl InputKey for Span {
     }
 }
 
-struct Worker<'a, 'b, P: Payload, T> {
+struct IngestWorker<'a, 'b, P: Payload, T> {
     slab: OpenSlab<P>,
-    spreader: Option<Spreader<'a, 'b>>,
+    spreader: Option<BucketSpreader<'a, 'b>>,
     table: T,
     table_bytes: u64,
     vertices: Vec<u32>,
@@ -102,27 +102,27 @@ struct Worker<'a, 'b, P: Payload, T> {
     num_loops: u64,
 }
 
-/// Reads the whole input. Where edges may be spread at once, `arena` is there.
+/// Reads the whole input. `arena` is given if edges may be spread while they are read.
 pub(crate) fn ingest<'a, K: InputKey, W: Weight, P: Payload>(
     load: &Load<'_>,
     source: &mut Source,
-    plan: Plan,
-    arena: Option<&Arena<'a>>,
-    scratch: &Scratch<'_>,
+    plan: IngestPlan,
+    arena: Option<&BucketArena<'a>>,
+    scratch: &ScratchFiles<'_>,
 ) -> Result<Ingested<'a, P, K::Table>> {
     let Load { pool, progress, .. } = *load;
     progress.stage("read", source.facts().input_bytes);
-    let slab_arcs = (load.budget.slab_bytes() / size_of::<KeyedArc<P>>() as u64) as usize;
+    let slab_arcs = (load.budget.slab_bytes() / size_of::<LoadArc<P>>() as u64) as usize;
     let slabs = SlabStore::new(scratch, slab_arcs);
     let edge_rows = load.options.graph.has_rows().then(|| RowStore::new(&source.facts().edge_properties));
     let (key_bytes, row_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
-    let reader = Reader { plan, load, arena, slabs, key_bytes, row_bytes, edge_rows };
-    let workers: Vec<Mutex<Worker<'a, '_, P, K::Table>>> = (0..pool.num_threads())
+    let reader = IngestReader { plan, load, arena, slabs, key_bytes, row_bytes, edge_rows };
+    let workers: Vec<Mutex<IngestWorker<'a, '_, P, K::Table>>> = (0..pool.num_threads())
         .map(|_| {
             let (slab, table) = (OpenSlab::default(), K::Table::new(plan.io_order));
             let (vertices, rows) = (Vec::new(), Vec::new());
             let (spreader, table_bytes, max_number, num_loops) = (None, 0, None, 0);
-            Mutex::new(Worker { slab, spreader, table, table_bytes, vertices, max_number, rows, num_loops })
+            Mutex::new(IngestWorker { slab, spreader, table, table_bytes, vertices, max_number, rows, num_loops })
         })
         .collect();
     let (bytes_read, bytes_told) = (source.bytes_read(), AtomicU64::new(0));
@@ -130,36 +130,37 @@ pub(crate) fn ingest<'a, K: InputKey, W: Weight, P: Payload>(
     let summary = source.for_each_block(pool, |worker, mut block: EdgeBlock<K, W>| -> Result<()> {
         progress.check()?;
         let now = bytes_read.load(Ordering::Relaxed);
+        // Workers read the counter in any order, so each reports only bytes beyond the largest count.
         progress.advance(now.saturating_sub(bytes_told.fetch_max(now, Ordering::Relaxed)));
-        let mut state = workers[worker].lock().unwrap_or_else(|e| e.into_inner());
+        let mut state = workers[worker].lock();
         if is_weighted {
             check_weights(&block)?;
         }
         let weights = P::given(std::mem::take(&mut block.weights));
         reader.take::<K, W>(worker, &mut state, block, &weights)
     })?;
-    let workers = workers.into_iter().map(|w| w.into_inner().unwrap_or_else(|e| e.into_inner())).collect();
+    let workers = workers.into_iter().map(Mutex::into_inner).collect();
     reader.finish(workers, summary)
 }
 
-/// What the workers share.
-struct Reader<'a, 'b, 'c, P: Payload> {
-    plan: Plan,
+/// The state that workers share.
+struct IngestReader<'a, 'b, 'c, P: Payload> {
+    plan: IngestPlan,
     load: &'c Load<'c>,
-    arena: Option<&'b Arena<'a>>,
+    arena: Option<&'b BucketArena<'a>>,
     slabs: SlabStore<'c, P>,
     /// Bytes of all tables of keys.
     key_bytes: AtomicU64,
-    /// Bytes of all properties of vertices.
+    /// Bytes of all vertex properties.
     row_bytes: AtomicU64,
     edge_rows: Option<RowStore>,
 }
 
-impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
+impl<'a, 'b, P: Payload> IngestReader<'a, 'b, '_, P> {
     fn take<K: InputKey, W>(
         &self,
         worker: usize,
-        state: &mut Worker<'a, 'b, P, K::Table>,
+        state: &mut IngestWorker<'a, 'b, P, K::Table>,
         mut block: EdgeBlock<K, W>,
         weights: &[P::Given],
     ) -> Result<()> {
@@ -175,11 +176,12 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             rows.add(self.load, block.sequence, block.edges.len(), columns, room)?;
             room = room.saturating_sub(rows.held());
         }
-        let limit = room / (self.plan.copies * size_of::<KeyedArc<P>>() as u64);
+        let limit = room / (self.plan.copies * size_of::<LoadArc<P>>() as u64);
         let (largest, num_loops) = survey(&block);
         state.num_loops += num_loops;
         let form = match (self.plan.scheme, largest) {
             (KeyScheme::Dense, _) => KeyForm::Numbers,
+            // Ids by first appearance need a table that notes positions, even for small numbers.
             (KeyScheme::Integer, Some(_)) if !self.plan.io_order => KeyForm::Numbers,
             _ => KeyForm::Interned(worker),
         };
@@ -193,20 +195,21 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
                 }
                 self.slabs.add(&mut state.slab, target, block.edges.len(), limit as usize, |arcs| {
                     for (i, (arc, (source, target))) in arcs.iter_mut().zip(&block.edges).enumerate() {
-                        *arc = KeyedArc::new(source.as_u64() as u32, target.as_u64() as u32, P::at(weights, i));
+                        *arc = LoadArc::new(source.as_u64() as u32, target.as_u64() as u32, P::at(weights, i));
                     }
                 })
             }
             KeyForm::Interned(_) => {
-                let Worker { slab, table, num_loops, .. } = state;
+                let IngestWorker { slab, table, num_loops, .. } = state;
                 let is_text = K::KIND == KeyKind::String;
+                // A slab takes no block without edges, but its vertices need numbers.
                 if block.edges.is_empty() {
                     intern_block(table, &block, |_, _, _| {});
                 }
                 self.slabs.add(slab, target, block.edges.len(), limit as usize, |arcs| {
                     intern_block(table, &block, |i, source, target| {
-                        arcs[i] = KeyedArc::new(source, target, P::at(weights, i));
-                        // Text is compared by its number.
+                        arcs[i] = LoadArc::new(source, target, P::at(weights, i));
+                        // Equal text has equal numbers.
                         *num_loops += u64::from(is_text && source == target);
                     });
                 })?;
@@ -215,52 +218,56 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
         }
     }
 
-    /// The memory for edges beside the keys and properties of vertices that were read so far, in bytes.
+    /// The memory for edges beside the keys and vertex properties already read, in bytes.
     fn room(&self) -> Result<u64> {
         let key_bytes = self.key_bytes.load(Ordering::Relaxed) * JOIN_FACTOR;
         self.load.budget.for_edges(key_bytes + self.row_bytes.load(Ordering::Relaxed))
     }
 
-    /// Spreads a block; false where it is to be kept as it is: nothing may be spread, or all edges
-    /// of this worker ascend so far and may need no sorting.
+    /// Spreads a block. Returns false if the block is to be kept: spreading is not possible, or the worker's edges have
+    /// ascended until now and may need no sorting.
     fn spread<K: InputKey, W>(
         &self,
-        state: &mut Worker<'a, 'b, P, K::Table>,
+        state: &mut IngestWorker<'a, 'b, P, K::Table>,
         block: &EdgeBlock<K, W>,
         largest: u32,
     ) -> Result<bool> {
         let Some(arena) = self.arena else { return Ok(false) };
-        let edges = block.edges.iter().map(|(u, v)| Entry::new(u.as_u64() as u32, v.as_u64() as u32, ()));
+        let edges = block.edges.iter().map(|(u, v)| BucketEntry::new(u.as_u64() as u32, v.as_u64() as u32, ()));
         let may_be_sorted = state.spreader.is_none() && self.plan.expand == Expand::AsGiven;
         if may_be_sorted && edges.clone().is_sorted_by_key(|edge| edge.key()) {
             return Ok(false);
         }
         let (factor, num_threads) = (self.plan.expand.factor(), self.load.pool.num_threads());
+        // The edges that are kept may have to be spread later, so they count.
         let has_room = || arena.has_room((block.edges.len() + self.slabs.held()) * factor, num_threads);
         if !has_room() {
+            // The chunks of this worker's entries become free.
             self.dump(&mut state.slab, &mut state.spreader)?;
             if !has_room() {
                 return Ok(false);
             }
         }
         if self.plan.expand == Expand::Ordered {
-            // A loop makes no entry; its vertex is there all the same.
+            // A loop becomes no entry, but its vertex exists.
             state.vertices.extend(edges.clone().filter(|edge| edge.list() == edge.neighbour()).map(|edge| edge.list()));
         }
-        let spreader = state.spreader.get_or_insert_with(|| Spreader::new(arena, 0));
+        // The largest list is unknown at first, so parts begin with one list each.
+        let spreader = state.spreader.get_or_insert_with(|| BucketSpreader::new(arena, 0));
         spreader.reach(largest);
         edges.for_each(|edge| self.plan.expand.entries(edge, |entry| spreader.push(entry)));
         Ok(true)
     }
 
-    /// Moves what a worker spread to scratch files.
-    fn dump(&self, slab: &mut OpenSlab<P>, spreader: &mut Option<Spreader<'a, 'b>>) -> Result<()> {
+    /// Moves the entries that a worker has spread to scratch files.
+    fn dump(&self, slab: &mut OpenSlab<P>, spreader: &mut Option<BucketSpreader<'a, 'b>>) -> Result<()> {
         let Some(spreader) = spreader else { return Ok(()) };
-        let mut kept: Vec<KeyedArc<P>> = Vec::new();
+        let mut kept: Vec<LoadArc<P>> = Vec::new();
         spreader.drain(|entries| {
-            // Of two entries of an edge, one tells everything.
-            let is_first = |entry: &&Entry| self.plan.expand != Expand::Both || entry.list() <= entry.neighbour();
-            kept.extend(entries.iter().filter(is_first).map(|entry| KeyedArc::from_key(entry.key(), P::zeroed())));
+            // One of an edge's two entries suffices.
+            let is_first = |entry: &&BucketEntry| self.plan.expand != Expand::Both || entry.list() <= entry.neighbour();
+            // Only edges without data are spread, so the payload is empty.
+            kept.extend(entries.iter().filter(is_first).map(|entry| LoadArc::from_key(entry.key(), P::zeroed())));
             if kept.len() >= self.slabs.file_arcs() {
                 self.slabs.add_file(slab, &kept)?;
                 kept.clear();
@@ -270,16 +277,16 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
         if kept.is_empty() { Ok(()) } else { self.slabs.add_file(slab, &kept) }
     }
 
-    /// Brings everything that was read together.
+    /// Combines the results of all workers.
     fn finish<T: Joined>(
         self,
-        mut workers: Vec<Worker<'a, 'b, P, T>>,
+        mut workers: Vec<IngestWorker<'a, 'b, P, T>>,
         summary: SourceSummary,
     ) -> Result<Ingested<'a, P, T>> {
         let max_number = workers.iter().filter_map(|worker| worker.max_number).max();
-        // Beside edges on disk, or keys that were given numbers, edges cannot stay spread.
-        let is_apart = self.slabs.is_spilling() || workers.iter().any(|worker| worker.table.len() > 0);
-        if is_apart {
+        // Edges on disk, or keys with numbers of their own, cannot be combined with spread edges.
+        let is_merged_on_demand = self.slabs.is_spilling() || workers.iter().any(|worker| worker.table.len() > 0);
+        if is_merged_on_demand {
             workers.iter_mut().try_for_each(|worker| self.dump(&mut worker.slab, &mut worker.spreader))?;
         }
         let (mut slabs, mut tables, mut vertices, mut spreaders) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -290,27 +297,27 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             slabs.push(worker.slab);
             tables.push(worker.table);
             vertices.append(&mut worker.vertices);
-            spreaders.extend(worker.spreader.filter(|_| !is_apart));
+            spreaders.extend(worker.spreader.filter(|_| !is_merged_on_demand));
         }
-        // Keys of the last blocks may leave too little, which the steps that follow report.
+        // Too little memory here is reported by the next step.
         let room = self.room().unwrap_or(0);
         let mut edges = self.slabs.finish(slabs)?;
         let mut buckets = None;
         if let Some(spreader) = spreaders.first_mut() {
-            // The ascending beginning of an input that does not ascend as a whole.
+            // The input ascended at first, but not to the end: spread its beginning now.
             for block in std::mem::take(&mut edges).in_memory() {
                 spreader.reach(max_number.unwrap_or(0) as u32);
-                let given = block.iter().map(|edge| Entry::from_key(edge.key(), ()));
+                let given = block.iter().map(|edge| BucketEntry::from_key(edge.key(), ()));
                 given.for_each(|edge| self.plan.expand.entries(edge, |entry| spreader.push(entry)));
             }
-            buckets = Some(Buckets::new(spreaders)?);
+            buckets = Some(ArcBuckets::new(spreaders)?);
         }
         let edge_rows = self.edge_rows;
         Ok(Ingested { buckets, edges, tables, vertices, max_number, rows, edge_rows, room, num_loops, summary })
     }
 
-    /// Notes what a worker's table takes now.
-    fn account<T: Joined>(&self, state: &mut Worker<'a, 'b, P, T>) -> Result<()> {
+    /// Accounts for the memory of a worker's table.
+    fn account<T: Joined>(&self, state: &mut IngestWorker<'a, 'b, P, T>) -> Result<()> {
         let now = state.table.num_bytes() as u64;
         self.key_bytes.fetch_add(now - state.table_bytes, Ordering::Relaxed);
         state.table_bytes = now;
@@ -318,9 +325,9 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
     }
 }
 
-/// Gives numbers to all keys of a block.
+/// Numbers all keys of a block.
 fn intern_block<K: InputKey, W>(table: &mut K::Table, block: &EdgeBlock<K, W>, body: impl FnMut(usize, u32, u32)) {
-    // The place in the input: blocks have far fewer keys than 2^32.
+    // The position in the input: a block has far fewer than 2^32 keys.
     let mut position = block.sequence << 32;
     table.intern_edges(&block.edges, &block.text, position, body);
     position += 2 * block.edges.len() as u64;
@@ -330,9 +337,9 @@ fn intern_block<K: InputKey, W>(table: &mut K::Table, block: &EdgeBlock<K, W>, b
     }
 }
 
-/// The largest key of a block whose keys all fit in 32 bits, and the number of loops if keys are numbers.
+/// The largest key, if all keys of a block fit in 32 bits, and the number of loops among numeric keys.
 fn survey<K: InputKey, W>(block: &EdgeBlock<K, W>) -> (Option<u32>, u64) {
-    // One pass serves both: the block does not fit in the cache.
+    // One pass for both: the block does not fit the first-level cache.
     let (mut largest, mut num_loops) = (0, 0);
     for &(source, target) in &block.edges {
         let (source, target) = (source.as_u64(), target.as_u64());
@@ -345,14 +352,25 @@ fn survey<K: InputKey, W>(block: &EdgeBlock<K, W>) -> (Option<u32>, u64) {
     (largest, if K::KIND == KeyKind::Integer { num_loops } else { 0 })
 }
 
-/// Weights are as many as edges, and numbers.
-fn check_weights<K, W: Weight>(block: &EdgeBlock<K, W>) -> Result<()> {
+/// Requires one accepted weight for each edge.
+fn check_weights<K: InputKey, W: Weight>(block: &EdgeBlock<K, W>) -> Result<()> {
     if block.weights.len() != block.edges.len() {
         let what = format!("{} edges came with {} weights", block.edges.len(), block.weights.len());
-        return Err(Error::Option(what));
+        return Err(Error::internal(what));
     }
-    match block.weights.iter().all(|weight| weight.is_accepted()) {
-        true => Ok(()),
-        false => Err(Error::Option("a weight is −∞ or not a number".into())),
+    require_accepted(block)
+}
+
+/// Refuses weights that are −∞ or not a number. Readers of text refuse them too, readers of binary files do not.
+pub(crate) fn require_accepted<K: InputKey, W: Weight>(block: &EdgeBlock<K, W>) -> Result<()> {
+    let Some(place) = block.weights.iter().position(|weight| !weight.is_accepted()) else { return Ok(()) };
+    let key = |key: K| match K::KIND {
+        KeyKind::Integer => Key::Integer(key.as_u64()),
+        KeyKind::String => Key::String(String::from_utf8_lossy(key.as_text(&block.text)).into_owned()),
+    };
+    let reason = format!("expected a weight that is a number or +∞, found {}", block.weights[place]);
+    match block.edges.get(place) {
+        Some(&(source, target)) => Err(Error::invalid_edge((&key(source), &key(target)), reason)),
+        None => Err(Error::internal(format!("a weight has no edge: {reason}"))),
     }
 }

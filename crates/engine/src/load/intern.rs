@@ -1,38 +1,38 @@
-//! Tables that give numbers to keys in the order in which a worker meets them.
+//! Key tables: numbers for keys in the order in which a worker meets them.
 //!
-//! Each worker has its own, so nothing is shared while the input is read; [`super::keys`] joins them.
+//! Each worker has its own table, so that workers share nothing while they read. [`super::keys`] joins the tables.
 
 use std::hash::{BuildHasher, RandomState};
 
-use base::simd::prefetch;
-use graph::formats::Span;
+use anden_base::simd::prefetch;
+use anden_formats::Span;
 
-/// Edges whose slots are fetched together, so that their waits overlap.
+/// Edges whose slots are prefetched together, so that cache misses overlap.
 const BATCH: usize = 16;
 const FIRST_SLOTS: usize = 1 << 10;
 
-/// Keys of one kind in the order in which they were met.
+/// Keys of one kind in the order of their first appearance.
 pub(crate) trait KeyTable: Sized + Send {
-    /// A key in a block.
+    /// A key as a block has it.
     type Key: Copy;
 
-    /// An empty table; with `firsts`, it remembers where each key was met first.
+    /// An empty table. With `firsts`, the table remembers the first position of each key.
     fn new(firsts: bool) -> Self;
 
-    /// The number of `key`, new where it was not met before. `text` holds the keys of the block,
-    /// `position` is the place of this one in the input.
+    /// The number of `key`; a new one if the key is new. `text` holds the keys of the block, `position` is the key's
+    /// place in the input.
     fn intern(&mut self, key: Self::Key, text: &[u8], position: u64) -> u32;
 
-    /// Hints that `key` is asked for soon.
+    /// Hints that `key` is looked up soon.
     fn will_need(&self, key: Self::Key, text: &[u8]);
 
     /// The number of keys.
     fn len(&self) -> usize;
 
-    /// Bytes that are allocated.
+    /// Allocated bytes.
     fn num_bytes(&self) -> usize;
 
-    /// The numbers of both ends of each edge; the ends count as `position`, `position + 1`, and so on.
+    /// Numbers both ends of each edge; positions count up from `position`.
     fn intern_edges(
         &mut self,
         edges: &[(Self::Key, Self::Key)],
@@ -55,21 +55,21 @@ pub(crate) trait KeyTable: Sized + Send {
     }
 }
 
-/// The slots of a hash table with linear probing: 0 where free, or one more than a key's number.
-struct Slots {
+/// The slots of a hash table with linear probing: 0 for free, else a key's number plus one.
+struct InternSlots {
     slots: Vec<u32>,
-    /// Unknown to whoever made the input, so that nobody can choose keys that collide.
+    /// Random, so that an input cannot contain keys chosen to collide.
     seed: u64,
 }
 
-impl Slots {
+impl InternSlots {
     fn new() -> Self {
         Self { slots: vec![0; FIRST_SLOTS], seed: RandomState::new().hash_one(0) }
     }
 
     #[inline(always)]
     fn hash(&self, word: u64) -> u64 {
-        // The finisher of MurmurHash3, keyed.
+        // The finisher of MurmurHash3, keyed by the seed.
         let mut hash = (word ^ self.seed).wrapping_mul(0xff51_afd7_ed55_8ccd);
         hash ^= hash >> 33;
         hash = hash.wrapping_mul(0xc4ce_b9fe_1a85_ec53 ^ self.seed << 1);
@@ -81,7 +81,7 @@ impl Slots {
         hash as usize & (self.slots.len() - 1)
     }
 
-    /// The number for which `is_same` holds, or the free slot where it would be.
+    /// The number for which `is_same` holds, or the free slot for it.
     #[inline(always)]
     fn find(&self, hash: u64, is_same: impl Fn(u32) -> bool) -> Result<u32, usize> {
         let mut slot = self.home(hash);
@@ -94,14 +94,17 @@ impl Slots {
         }
     }
 
-    /// Doubles the slots once they are half full; `hash_of` gives the hash of a number's key.
+    /// Doubles the slots once they are half full. `hash_of` gives the hash of a number's key.
     fn grow(&mut self, len: usize, hash_of: impl Fn(&Self, u32) -> u64) {
+        // Half full at most, so that probes stay short.
         if 2 * len < self.slots.len() {
             return;
         }
         let num_slots = 2 * self.slots.len();
+        // Freed first: the keys suffice to fill the new slots.
         drop(std::mem::take(&mut self.slots));
-        self.slots = base::memory::zeroed_huge(num_slots);
+        self.slots = anden_base::memory::zeroed_huge(num_slots);
+        // All keys differ, so the first free slot serves.
         for number in 0..len as u32 {
             if let Err(slot) = self.find(hash_of(self, number), |_| false) {
                 self.slots[slot] = number + 1;
@@ -110,7 +113,7 @@ impl Slots {
     }
 }
 
-/// Where keys were met first, if anybody wants to know.
+/// The first position of each key, if it is needed.
 struct Firsts(Option<Vec<u64>>);
 
 impl Firsts {
@@ -131,18 +134,18 @@ impl Firsts {
 
 /// Integers.
 pub(crate) struct IntegerTable {
-    slots: Slots,
+    slots: InternSlots,
     keys: Vec<u64>,
     firsts: Firsts,
 }
 
 impl IntegerTable {
-    /// The keys by number, and where each was met first.
+    /// The keys by number, and the first position of each.
     pub(crate) fn into_parts(self) -> (Vec<u64>, Option<Vec<u64>>) {
         (self.keys, self.firsts.0)
     }
 
-    /// The number of a key that was met.
+    /// The number of a known key.
     pub(crate) fn find(&self, key: u64) -> Option<u32> {
         self.slots.find(self.slots.hash(key), |number| self.keys[number as usize] == key).ok()
     }
@@ -152,7 +155,7 @@ impl KeyTable for IntegerTable {
     type Key = u64;
 
     fn new(firsts: bool) -> Self {
-        Self { slots: Slots::new(), keys: Vec::new(), firsts: Firsts(firsts.then(Vec::new)) }
+        Self { slots: InternSlots::new(), keys: Vec::new(), firsts: Firsts(firsts.then(Vec::new)) }
     }
 
     #[inline]
@@ -165,6 +168,7 @@ impl KeyTable for IntegerTable {
                 self.slots.slots[slot] = number + 1;
                 self.keys.push(key);
                 let keys = &self.keys;
+                // Grown now, so that each search meets a free slot.
                 self.slots.grow(keys.len(), |slots, number| slots.hash(keys[number as usize]));
                 number
             }
@@ -189,10 +193,10 @@ impl KeyTable for IntegerTable {
 
 /// Strings.
 pub(crate) struct TextTable {
-    slots: Slots,
-    /// The hash of each key: tells most keys apart without looking at their text.
+    slots: InternSlots,
+    /// The hash of each key: comparing hashes first avoids most text comparisons.
     hashes: Vec<u64>,
-    /// Where each key ends in the text; it starts where the one before ends.
+    /// The end of each key in the text; it begins at the end of the one before.
     ends: Vec<u64>,
     text: Vec<u8>,
     firsts: Firsts,
@@ -201,6 +205,7 @@ pub(crate) struct TextTable {
 impl TextTable {
     fn hash(&self, key: &[u8]) -> u64 {
         let (words, rest) = key.as_chunks::<8>();
+        // The length tells keys apart that differ only in zeros at the end.
         let mut hash = key.len() as u64;
         for word in words {
             hash = self.slots.hash(hash.rotate_left(29) ^ u64::from_le_bytes(*word));
@@ -210,14 +215,14 @@ impl TextTable {
         self.slots.hash(hash.rotate_left(29) ^ u64::from_le_bytes(last))
     }
 
-    /// The key of a number.
+    /// The key with a number.
     pub(crate) fn key(&self, number: u32) -> &[u8] {
         let number = number as usize;
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.text[start as usize..self.ends[number] as usize]
     }
 
-    /// Where each key was met first.
+    /// The first position of each key.
     pub(crate) fn firsts(&self) -> Option<&[u64]> {
         self.firsts.0.as_deref()
     }
@@ -228,7 +233,7 @@ impl KeyTable for TextTable {
 
     fn new(firsts: bool) -> Self {
         let firsts = Firsts(firsts.then(Vec::new));
-        Self { slots: Slots::new(), hashes: Vec::new(), ends: Vec::new(), text: Vec::new(), firsts }
+        Self { slots: InternSlots::new(), hashes: Vec::new(), ends: Vec::new(), text: Vec::new(), firsts }
     }
 
     fn intern(&mut self, key: Span, text: &[u8], position: u64) -> u32 {
@@ -267,7 +272,7 @@ impl KeyTable for TextTable {
     }
 }
 
-/// Dense keys are ids: there is nothing to be numbered.
+/// Dense keys are ids and need no numbers.
 pub(crate) struct NoTable;
 
 impl KeyTable for NoTable {

@@ -1,41 +1,41 @@
-//! From keys to vertex ids.
+//! Maps keys to vertex ids.
 //!
-//! Ids ascend with the keys, or with the place where a key is met first; neither depends on the
-//! number of workers. There are four ways:
+//! Ids ascend with the keys, or with the first position of each key; neither depends on the number of workers. The four
+//! ways:
 //! - *dense*: the key is the id;
-//! - *ranks*: integers that are small beside the number of edges are ranked by a bitmap;
-//! - *tables*: each worker numbered its keys ([`super::intern`]), a table leads from there to ids;
-//! - *lookups*: integers that were left as they are, though some turned out too large for a bitmap.
+//! - *ranks*: a bitmap ranks integers that are small relative to the number of edges;
+//! - *tables*: each worker numbered its keys ([`super::intern`]), and a table maps numbers to ids;
+//! - *lookups*: raw edges hold integers, but some were too large for a bitmap.
 
-use base::parallel::Pool;
-use base::{MAX_VERTICES, VertexId};
-use lama::{DictionaryKeys, Key};
+use anden_base::parallel::Pool;
+use anden_base::{MAX_VERTICES, VertexId};
+use anden_snapshots::{DictionaryKeys, Key};
 
-use super::arcs::{KeyedArc, Payload};
+use super::arcs::{LoadArc, Payload};
 use super::intern::{IntegerTable, KeyTable, NoTable, TextTable};
 use super::ranks::Ranks;
 use super::raw::KeyForm;
 use crate::{Error, Result};
 
-/// Leads from what stands in raw edges to ids.
+/// Maps the ends of raw edges to ids.
 #[derive(Default)]
 pub(crate) struct KeyMap {
-    /// For numbers that are keys; `None`: they are ids.
+    /// For numeric keys; `None`: they are ids.
     pub(crate) ranks: Option<Ranks>,
-    /// For numbers that are keys, where there is no bitmap.
+    /// For numeric keys, if there is no bitmap.
     pub(crate) lookup: Option<Lookup>,
-    /// For numbers that a worker gave.
+    /// For each worker, the ids of its numbers.
     pub(crate) tables: Vec<Vec<VertexId>>,
 }
 
-/// Ids by key.
+/// A map from integer keys to ids.
 pub(crate) struct Lookup {
     table: IntegerTable,
     ids: Vec<VertexId>,
 }
 
 impl KeyMap {
-    /// Bytes that are allocated.
+    /// Allocated bytes.
     pub(crate) fn num_bytes(&self) -> u64 {
         let tables: usize = self.tables.iter().map(|table| 4 * table.len()).sum();
         let lookup = self.lookup.as_ref().map_or(0, |lookup| lookup.table.num_bytes() + 4 * lookup.ids.len());
@@ -47,28 +47,28 @@ impl KeyMap {
         self.ranks.is_none() && self.lookup.is_none() && self.tables.iter().all(Vec::is_empty)
     }
 
-    /// Whether ascending edges ascend still once they are mapped.
+    /// Whether mapping keeps ascending edges ascending.
     pub(crate) fn keeps_order(&self) -> bool {
         self.lookup.is_none() && self.tables.iter().all(Vec::is_empty)
     }
 
-    /// Turns the ends of raw edges into ids.
-    pub(crate) fn apply<P: Payload>(&self, form: KeyForm, edges: &mut [KeyedArc<P>]) {
-        let each = |edges: &mut [KeyedArc<P>], id: &dyn Fn(u32) -> VertexId| {
-            // Behind a pointer only for the forms that wait for memory anyhow.
-            edges.iter_mut().for_each(|e| *e = KeyedArc::new(id(e.list()), id(e.neighbour()), e.payload()));
+    /// Maps the ends of raw edges to ids.
+    pub(crate) fn apply<P: Payload>(&self, form: KeyForm, edges: &mut [LoadArc<P>]) {
+        let each = |edges: &mut [LoadArc<P>], id: &dyn Fn(u32) -> VertexId| {
+            // The indirect call is used only for the form that waits for memory anyway.
+            edges.iter_mut().for_each(|e| *e = LoadArc::new(id(e.list()), id(e.neighbour()), e.payload()));
         };
         match (form, &self.ranks, &self.lookup) {
             (KeyForm::Interned(worker), ..) => {
                 let table = &*self.tables[worker];
                 for edge in edges {
                     let (source, target) = (edge.list() as usize, edge.neighbour() as usize);
-                    *edge = KeyedArc::new(table[source], table[target], edge.payload());
+                    *edge = LoadArc::new(table[source], table[target], edge.payload());
                 }
             }
             (KeyForm::Numbers, Some(ranks), _) => {
                 for edge in edges {
-                    *edge = KeyedArc::new(ranks.id(edge.list()), ranks.id(edge.neighbour()), edge.payload());
+                    *edge = LoadArc::new(ranks.id(edge.list()), ranks.id(edge.neighbour()), edge.payload());
                 }
             }
             (KeyForm::Numbers, None, Some(lookup)) => each(edges, &|key| lookup.id(key.into())),
@@ -78,7 +78,7 @@ impl KeyMap {
 }
 
 impl Lookup {
-    /// For keys that are in ascending or any other order by id.
+    /// For keys by id, in any order.
     pub(crate) fn new(by_id: &[u64]) -> Self {
         let mut table = IntegerTable::new(false);
         let ids = (0..by_id.len() as VertexId).collect();
@@ -89,6 +89,7 @@ impl Lookup {
     }
 
     fn id(&self, key: u64) -> VertexId {
+        // Each key has been interned, so the default is never used.
         self.table.find(key).map_or(0, |number| self.ids[number as usize])
     }
 }
@@ -101,13 +102,14 @@ pub(crate) enum VertexKeys {
 }
 
 impl VertexKeys {
-    /// Integers by id.
+    /// Integer keys by id.
     pub(crate) fn integers(by_id: Vec<u64>) -> Self {
+        // Ascending keys need no second order in the dictionary.
         let sorted = (!by_id.is_sorted()).then(|| order(by_id.len(), |id| by_id[id]));
         Self::Integers { by_id, sorted }
     }
 
-    /// Strings by id: that of `id` is `text[offsets[id]..offsets[id + 1]]`.
+    /// String keys by id: the key of `id` is `text[offsets[id]..offsets[id + 1]]`.
     pub(crate) fn strings(text: Vec<u8>, offsets: Vec<u64>) -> Self {
         let num_keys = offsets.len() - 1;
         let key = |id: usize| &text[offsets[id] as usize..offsets[id + 1] as usize];
@@ -136,7 +138,7 @@ impl VertexKeys {
         }
     }
 
-    /// The number of integer keys below `key`, where ids ascend with them.
+    /// The number of integer keys below `key`, if ids ascend with keys.
     pub(crate) fn num_below(&self, key: u64) -> u64 {
         match self {
             Self::Integers { by_id, .. } => by_id.partition_point(|&known| known < key) as u64,
@@ -165,13 +167,12 @@ fn order<K: Ord>(num_keys: usize, key: impl Fn(usize) -> K) -> Vec<VertexId> {
 /// Refuses more vertices than there are ids.
 pub(crate) fn check_num_vertices(num_vertices: u64) -> Result<()> {
     if num_vertices > MAX_VERTICES as u64 {
-        let what = format!("the input has {num_vertices} or more vertices, at most {MAX_VERTICES} are possible");
-        return Err(Error::Option(what));
+        return Err(Error::too_many("vertices", MAX_VERTICES as u64));
     }
     Ok(())
 }
 
-/// A table of keys that can be joined with those of other workers.
+/// A key table that can be joined with those of other workers.
 pub(crate) trait Joined: KeyTable {
     /// Joins the tables of all workers.
     fn join(tables: Vec<Self>, pool: &Pool) -> Result<(VertexKeys, Vec<Vec<VertexId>>)>;
@@ -179,11 +180,13 @@ pub(crate) trait Joined: KeyTable {
 
 impl Joined for IntegerTable {
     fn join(tables: Vec<Self>, pool: &Pool) -> Result<(VertexKeys, Vec<Vec<VertexId>>)> {
+        // The hash slots are freed before the merge takes memory.
         let (keys, firsts): (Vec<_>, Vec<_>) = tables.into_iter().map(Self::into_parts).unzip();
-        let merged = merge(&keys.iter().map(Vec::len).collect::<Vec<_>>(), pool, |(table, number): Place| {
+        let merged = merge(&keys.iter().map(Vec::len).collect::<Vec<_>>(), pool, |(table, number): KeyPlace| {
             keys[table][number as usize]
         })?;
-        let order = Order::new(&merged, |(table, number)| firsts[table].as_ref().map(|firsts| firsts[number as usize]));
+        let order =
+            MergedKeyIds::new(&merged, |(table, number)| firsts[table].as_ref().map(|firsts| firsts[number as usize]));
         let by_id = order.by_id.iter().map(|&(table, number)| keys[table][number as usize]).collect();
         Ok((VertexKeys::Integers { by_id, sorted: order.sorted }, order.tables))
     }
@@ -192,8 +195,8 @@ impl Joined for IntegerTable {
 impl Joined for TextTable {
     fn join(tables: Vec<Self>, pool: &Pool) -> Result<(VertexKeys, Vec<Vec<VertexId>>)> {
         let lens: Vec<_> = tables.iter().map(Self::len).collect();
-        let merged = merge(&lens, pool, |(table, number): Place| tables[table].key(number))?;
-        let order = Order::new(&merged, |(table, number)| tables[table].firsts().map(|f| f[number as usize]));
+        let merged = merge(&lens, pool, |(table, number): KeyPlace| tables[table].key(number))?;
+        let order = MergedKeyIds::new(&merged, |(table, number)| tables[table].firsts().map(|f| f[number as usize]));
         let mut text = Vec::new();
         let mut offsets = vec![0];
         for &(table, number) in &order.by_id {
@@ -210,32 +213,34 @@ impl Joined for NoTable {
     }
 }
 
-/// A worker's table, and a number in it.
-type Place = (usize, u32);
+/// An index of a worker's table, and a number in it.
+type KeyPlace = (usize, u32);
 
 /// All keys in ascending order.
 struct Merged {
-    /// One place of each key.
-    distinct: Vec<Place>,
+    /// One place of each distinct key.
+    distinct: Vec<KeyPlace>,
     /// For each table, the rank of each number's key.
     ranks: Vec<Vec<u32>>,
 }
 
-/// Merges tables of so many keys each.
-fn merge<K: Ord>(lens: &[usize], pool: &Pool, key: impl Fn(Place) -> K + Sync) -> Result<Merged> {
+/// Merges tables; `lens` are their numbers of keys.
+fn merge<K: Ord>(lens: &[usize], pool: &Pool, key: impl Fn(KeyPlace) -> K + Sync) -> Result<Merged> {
     let key = &key;
     let sorted = pool.map_chunks(0..lens.len(), 1, |_, chunk| {
         let table = chunk.start;
         let mut numbers: Vec<u32> = (0..lens[table] as u32).collect();
+        // The keys of one table differ, so an unstable sort has one result.
         numbers.sort_unstable_by_key(|&number| key((table, number)));
         numbers
     });
     let mut ranks: Vec<Vec<u32>> = lens.iter().map(|&len| vec![0; len]).collect();
-    let mut distinct: Vec<Place> = Vec::new();
+    let mut distinct: Vec<KeyPlace> = Vec::new();
     let mut next = vec![0; lens.len()];
     loop {
         let heads = (0..lens.len()).filter_map(|table| Some((table, *sorted[table].get(next[table])?)));
         let Some(place) = heads.min_by(|&a, &b| key(a).cmp(&key(b))) else { break };
+        // A key that several workers met gets one id.
         if distinct.last().is_none_or(|&last| key(last) != key(place)) {
             distinct.push(place);
         }
@@ -248,16 +253,16 @@ fn merge<K: Ord>(lens: &[usize], pool: &Pool, key: impl Fn(Place) -> K + Sync) -
 }
 
 /// The ids of merged keys.
-struct Order {
-    by_id: Vec<Place>,
-    /// Ids in the order of their keys, where that is not their own.
+struct MergedKeyIds {
+    by_id: Vec<KeyPlace>,
+    /// Ids in the order of their keys, if ids do not ascend with keys.
     sorted: Option<Vec<VertexId>>,
     tables: Vec<Vec<VertexId>>,
 }
 
-impl Order {
-    /// Ids in the order of the keys, or, where `first` knows it, of where each was met first.
-    fn new(merged: &Merged, first: impl Fn(Place) -> Option<u64>) -> Self {
+impl MergedKeyIds {
+    /// Ids in the order of the keys, or of their first positions if `first` knows them.
+    fn new(merged: &Merged, first: impl Fn(KeyPlace) -> Option<u64>) -> Self {
         let mut firsts = vec![u64::MAX; merged.distinct.len()];
         let mut is_known = false;
         for (table, ranks) in merged.ranks.iter().enumerate() {
@@ -268,6 +273,7 @@ impl Order {
                 }
             }
         }
+        // Without positions ids ascend with the keys, and ranks are ids.
         if !is_known {
             return Self { by_id: merged.distinct.clone(), sorted: None, tables: merged.ranks.clone() };
         }
@@ -280,6 +286,7 @@ impl Order {
         let by_id = rank_of_id.iter().map(|&rank| merged.distinct[rank as usize]).collect();
         let table = |ranks: &Vec<u32>| ranks.iter().map(|&rank| id_of_rank[rank as usize]).collect();
         let tables = merged.ranks.iter().map(table).collect();
+        // Ranks ascend with the keys, so the ids by rank are in the order of the keys.
         Self { by_id, sorted: Some(id_of_rank), tables }
     }
 }

@@ -1,32 +1,32 @@
-//! From sorted arcs to lists.
+//! Lists made from sorted arcs.
 
 use std::ops::Range;
 
-use base::VertexId;
+use anden_base::VertexId;
 
-use super::arcs::{KeyedArc, Payload};
+use super::arcs::{LoadArc, Payload};
 use super::options::Duplicates;
 use super::sort::ListSorter;
 use crate::Result;
 
 /// The lists of consecutive vertices.
 #[derive(Debug)]
-pub(crate) struct Lists<P: Payload> {
+pub(crate) struct BuiltLists<P: Payload> {
     /// The length of each list.
     pub(crate) degrees: Vec<u32>,
-    /// The lists, one after the other.
+    /// The entries of all lists, one list after the other.
     pub(crate) neighbours: Vec<VertexId>,
-    /// Parallel to the neighbours.
+    /// The data of each entry.
     pub(crate) payloads: Vec<P>,
-    /// Neighbours that are the vertex itself.
+    /// Number of loops.
     pub(crate) num_loops: u64,
     /// The rows of the first two parallel edges that were merged.
     pub(crate) first_merged: Option<(u64, u64)>,
-    /// The first two weights whose sum is beyond their type.
+    /// The first two weights whose sum exceeds their type.
     pub(crate) first_beyond: Option<(P, P)>,
 }
 
-impl<P: Payload> Default for Lists<P> {
+impl<P: Payload> Default for BuiltLists<P> {
     fn default() -> Self {
         Self {
             degrees: Vec::new(),
@@ -39,11 +39,12 @@ impl<P: Payload> Default for Lists<P> {
     }
 }
 
-impl<P: Payload> Lists<P> {
-    /// Empty lists of `num_lists` vertices and room for `len` entries, which hold anything.
+impl<P: Payload> BuiltLists<P> {
+    /// Empties the lists of `num_lists` vertices, with room for `len` entries of undefined content.
     pub(crate) fn reset(&mut self, num_lists: usize, len: usize) {
         self.degrees.clear();
         self.degrees.resize(num_lists, 0);
+        // Without `clear`, after which `resize` would write all entries.
         self.neighbours.resize(len, 0);
         self.payloads.resize(len, P::zeroed());
         self.num_loops = 0;
@@ -51,8 +52,7 @@ impl<P: Payload> Lists<P> {
         self.first_beyond = None;
     }
 
-    /// Leaves one of each group of parallel edges, unless `duplicates` keeps them all; lists ascend, `first` is the
-    /// first vertex.
+    /// Merges parallel edges, unless `duplicates` keeps them. Lists must ascend; `first` is the first vertex.
     pub(crate) fn merge(&mut self, first: VertexId, duplicates: Duplicates) {
         if duplicates == Duplicates::Keep {
             return;
@@ -60,12 +60,14 @@ impl<P: Payload> Lists<P> {
         let (mut start, mut len) = (0, 0);
         for (list, degree) in (first..).zip(&mut self.degrees) {
             let end = start + *degree as usize;
+            // No vertex has this id, so the first neighbor is new.
             let (kept_start, mut previous) = (len, VertexId::MAX);
             for i in start..end {
                 let neighbour = self.neighbours[i];
                 let is_new = neighbour != previous;
                 previous = neighbour;
                 self.neighbours[len] = neighbour;
+                // Known at compile time: without data, the loop touches no payloads.
                 if !P::IS_EMPTY {
                     let payload = self.payloads[i];
                     self.payloads[len] = payload;
@@ -76,9 +78,11 @@ impl<P: Payload> Lists<P> {
                         if merged.is_none() {
                             self.first_beyond = self.first_beyond.or(Some(pair));
                         }
+                        // The sink refuses a sum beyond its type, so any value serves.
                         self.payloads[len - 1] = merged.unwrap_or(payload);
                     }
                 }
+                // The loop was counted with each of its parallel entries.
                 self.num_loops -= u64::from(!is_new && neighbour == list);
                 len += usize::from(is_new);
             }
@@ -89,7 +93,7 @@ impl<P: Payload> Lists<P> {
         self.payloads.truncate(len);
     }
 
-    /// Sorts each list, merges parallel edges and counts loops, where that is not done.
+    /// Sorts lists, merges parallel edges and counts loops, as needed.
     pub(crate) fn arrange(&mut self, lists: &Range<u64>, duplicates: Duplicates) {
         let first = lists.start as VertexId;
         let (mut start, mut is_arranged, mut num_loops) = (0, true, 0);
@@ -98,6 +102,7 @@ impl<P: Payload> Lists<P> {
             start += degree as usize;
             is_arranged &= match duplicates {
                 Duplicates::Keep => neighbours.is_sorted(),
+                // Equal neighbors are parallel edges, which must be merged.
                 _ => neighbours.is_sorted_by(|a, b| a < b),
             };
             num_loops += neighbours.iter().map(|&neighbour| u64::from(neighbour == list)).sum::<u64>();
@@ -128,30 +133,30 @@ impl<P: Payload> Lists<P> {
     }
 
     /// Calls `body` with every entry; `first` is the first vertex.
-    pub(crate) fn for_each_arc(&self, first: VertexId, mut body: impl FnMut(KeyedArc<P>)) {
+    pub(crate) fn for_each_arc(&self, first: VertexId, mut body: impl FnMut(LoadArc<P>)) {
         let mut start = 0;
         for (list, &degree) in (first..).zip(&self.degrees) {
             let range = start..start + degree as usize;
             start = range.end;
             for (i, &neighbour) in self.neighbours[range.clone()].iter().enumerate() {
-                body(KeyedArc::new(list, neighbour, self.payloads[range.start + i]));
+                body(LoadArc::new(list, neighbour, self.payloads[range.start + i]));
             }
         }
     }
 }
 
-/// Takes the lists of one side, in the order of the vertices. Lists may be changed: the caller has no use for them.
+/// Takes the lists of one direction, in the order of the vertices. The sink may change the lists.
 pub(crate) trait ListSink<P: Payload>: Send {
-    /// The lists of the next vertices, of which `first` is the first.
-    fn append(&mut self, first: VertexId, lists: &mut Lists<P>) -> Result<()>;
+    /// Takes the lists of the next vertices, beginning with `first`.
+    fn append(&mut self, first: VertexId, lists: &mut BuiltLists<P>) -> Result<()>;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn merged(duplicates: Duplicates) -> Lists<u32> {
-        let mut lists = Lists::<u32> {
+    fn merged(duplicates: Duplicates) -> BuiltLists<u32> {
+        let mut lists = BuiltLists::<u32> {
             degrees: vec![4, 0, 2, 0],
             neighbours: vec![2, 7, 7, 7, 0, 0],
             payloads: vec![5, 9, 3, 4, 1, 1],
@@ -180,7 +185,7 @@ mod tests {
 
     #[test]
     fn lists_in_any_order_are_arranged() {
-        let mut lists = Lists::<u32> {
+        let mut lists = BuiltLists::<u32> {
             degrees: vec![4, 0, 1],
             neighbours: vec![9, 5, 9, 2, 7],
             payloads: vec![8, 1, 3, 4, 2],

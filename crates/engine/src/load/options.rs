@@ -1,71 +1,69 @@
-//! What a load is told.
+//! The options of a load.
 
-use graph::Direction;
-use graph::formats::{InputPath, KeyKind, SourceOptions};
-use graph::property::PropertySchema;
-use lama::{GraphOptions, Identity, KeyScheme};
+use anden_formats::{InputPath, KeyKind, SourceOptions};
+use anden_graph::GraphKind;
+use anden_graph::property::PropertySchema;
+use anden_snapshots::{GraphOptions, Identity, KeyScheme};
 
 use super::arcs::Payload;
 use super::spread::Spread;
 use crate::{Error, Result};
 
-/// What becomes of parallel edges.
+/// The treatment of parallel edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Duplicates {
-    /// As [`Min`](Self::Min); but edges with properties, of which none is the smallest, may not be parallel.
+    /// As [`Min`](Self::Min), but parallel edges with properties are refused: none of them is the smallest.
     #[default]
     Auto,
-    /// One is left, with the smallest weight.
+    /// Keeps one edge, with the smallest weight.
     Min,
-    /// One is left, with the weight that came last.
+    /// Keeps one edge, with the last weight of the input.
     Last,
-    /// One is left, with the sum of the weights, which must be within their type.
+    /// Keeps one edge, with the sum of the weights, which must be within their type.
     Sum,
-    /// All are left: the graph is a multigraph.
+    /// Keeps all edges: the graph is a multigraph.
     Keep,
 }
 
 impl Duplicates {
-    /// Those that users choose, with the names that they type.
+    /// The choices of users, with the names that they type.
     pub const ALL: [(Self, &str); 4] =
         [(Self::Min, "min"), (Self::Last, "last"), (Self::Sum, "sum"), (Self::Keep, "keep")];
 }
 
-/// How inputs become a graph.
+/// The options of a load: how inputs become a graph.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
-    /// The graph to be made. A multigraph keeps parallel edges, whatever `duplicates` says.
+    /// The graph to create. A multigraph keeps parallel edges, whatever `duplicates` says.
     pub graph: GraphOptions,
-    /// Whether inputs that state a direction decide which the graph has, whatever `graph` says.
+    /// Whether a direction that the inputs state overrides `graph`.
     pub follows_inputs: bool,
-    /// What becomes of parallel edges.
+    /// The treatment of parallel edges.
     pub duplicates: Duplicates,
-    /// Whether ids are given in the order in which keys appear in the input; otherwise they ascend
-    /// with the keys. Dense ids are what they are.
+    /// Whether ids follow the first appearance of keys in the input; otherwise ids ascend with keys. Dense keys are ids
+    /// in any case.
     pub io_order: bool,
-    /// The most memory to use, in bytes, the program included; `None`: three quarters of what the
-    /// system has available.
+    /// The memory budget in bytes, including the program. `None`: three quarters of the available memory.
     pub memory: Option<u64>,
-    /// The most of it to hold edges in while they are sorted, in bytes; `None`: what keys and buffers
-    /// leave.
+    /// The part of it for sorting edges, in bytes. `None`: all that keys and buffers leave.
     pub sort_memory: Option<u64>,
-    /// Over how many snapshots the edges are spread.
+    /// The spread of the edges over snapshots.
     pub spread: Spread,
-    /// How inputs are read. Keys and weights are read as `graph` needs them.
+    /// How inputs are read. `graph` decides the types of keys and weights.
     pub source: SourceOptions,
-    /// The name of the snapshot; of several, of the last.
+    /// The name of the snapshot; of several, the name of the last.
     pub name: Option<String>,
-    /// Fixes the identity of the database, so that the same input gives the same bytes.
+    /// A fixed identity of the database, so that the same input gives the same bytes.
     pub identity: Option<Identity>,
 }
 
 impl LoadOptions {
-    /// The same options, in agreement with each other.
+    /// The options with contradictions resolved or refused.
     pub(crate) fn agreed(&self) -> Result<Self> {
         let mut agreed = self.clone();
         agreed.spread.check()?;
-        if agreed.graph.ordered && agreed.graph.direction == Direction::Undirected {
-            return Err(Error::Option("a graph is undirected or ordered, not both".into()));
+        if agreed.graph.ordered && agreed.graph.graph_kind == GraphKind::Undirected {
+            return Err(Error::options("a graph is undirected or ordered, not both"));
         }
         if agreed.graph.multigraph || agreed.duplicates == Duplicates::Keep {
             agreed.graph.multigraph = true;
@@ -80,22 +78,24 @@ impl LoadOptions {
         Ok(agreed)
     }
 
-    /// Takes note of the direction that inputs state.
-    pub(crate) fn agree_on_direction(&mut self, stated: Option<Direction>) {
-        if let Some(direction) = stated.filter(|_| self.follows_inputs && !self.graph.ordered) {
-            self.graph.direction = direction;
+    /// Applies the direction that the inputs state.
+    pub(crate) fn agree_on_direction(&mut self, stated: Option<GraphKind>) {
+        // The order of the ids directs the edges of an ordered graph.
+        if let Some(graph_kind) = stated.filter(|_| self.follows_inputs && !self.graph.ordered) {
+            self.graph.graph_kind = graph_kind;
         }
     }
 
-    /// Takes note of the properties that edges come with.
+    /// Applies the edge properties that the inputs have.
     ///
     /// # Errors
-    /// The graph cannot have them as it is.
+    /// The options do not allow such edge properties.
     pub(crate) fn agree_on_edges(&mut self, schema: &PropertySchema) -> Result<()> {
         self.graph.edge_properties |= !schema.is_empty();
         match self.graph.edge_properties {
             true => check_edge_properties(schema, self.duplicates),
             false => {
+                // Without properties, one of several parallel edges has the smallest weight.
                 if self.duplicates == Duplicates::Auto {
                     self.duplicates = Duplicates::Min;
                 }
@@ -105,7 +105,7 @@ impl LoadOptions {
     }
 }
 
-/// Refuses properties of edges where one of parallel edges would be chosen by its weight.
+/// Refuses edge properties if parallel edges would be merged by weight.
 pub(crate) fn check_edge_properties(schema: &PropertySchema, duplicates: Duplicates) -> Result<()> {
     let names: Vec<_> = schema.iter().map(|(name, _)| name).collect();
     let columns = match &names[..] {
@@ -115,20 +115,20 @@ pub(crate) fn check_edge_properties(schema: &PropertySchema, duplicates: Duplica
     };
     match duplicates {
         Duplicates::Auto | Duplicates::Last | Duplicates::Keep => Ok(()),
-        Duplicates::Min | Duplicates::Sum => Err(Error::Option(format!("{columns}; {CHOOSE}"))),
+        Duplicates::Min | Duplicates::Sum => Err(Error::options(format!("{columns}; {CHOOSE}"))),
     }
 }
 
-/// How users say what becomes of parallel edges with properties.
+/// The advice of error messages about parallel edges with properties.
 const CHOOSE: &str = "of parallel edges, none has the smallest properties: --duplicates last keeps those of the last line, \
                       --duplicates keep all edges, and --properties none leaves the columns out";
 
-/// Two edges of the input, counted from 1, are parallel, and nothing says which one wins.
+/// The error for two parallel edges, counted from 1, of which neither is preferred.
 pub(crate) fn no_choice(first: u64, second: u64) -> Error {
-    Error::Option(format!("edges {first} and {second} of the input are parallel; {CHOOSE}"))
+    Error::options(format!("edges {first} and {second} of the input are parallel; {CHOOSE}"))
 }
 
-/// Of the parallel edges of `inputs`, two have weights whose sum is beyond their type.
+/// The error for parallel edges whose summed weight exceeds the type.
 pub(crate) fn too_large_a_sum<P: Payload>(inputs: &[InputPath], first: P, second: P) -> Error {
     let ((first, of), (second, _)) = (first.shown(), second.shown());
     let what = format!("the weights of parallel edges come to more than {of} holds, as {first} and {second} do");
@@ -138,7 +138,7 @@ pub(crate) fn too_large_a_sum<P: Payload>(inputs: &[InputPath], first: P, second
         len => format!(" (or one of the {} inputs after it)", len - 1),
     };
     match inputs.first() {
-        Some(input) => Error::Option(format!("{}{others}: {what}: {advice}", input.path().display())),
-        None => Error::Option(format!("{what}: {advice}")),
+        Some(input) => Error::options(format!("{}{others}: {what}: {advice}", input.path().display())),
+        None => Error::options(format!("{what}: {advice}")),
     }
 }

@@ -1,25 +1,24 @@
-//! The properties of vertices, from rows of the input to columns by id.
+//! Vertex properties: from rows of the input to columns by id.
 //!
-//! Rows wait with their keys until the ids are known. They must be in memory, as the keys must; columns are made and
-//! written one after the other.
+//! Rows wait with their keys until the ids are known. Rows and keys must fit in memory. Columns are made and written
+//! one after the other.
 
-use base::VertexId;
-use graph::formats::{EdgeBlock, KeyKind};
-use graph::property::{ColumnBuilder, PropertyColumn, PropertySchema};
+use anden_base::VertexId;
+use anden_formats::{EdgeBlock, KeyKind};
+use anden_graph::property::{ColumnBuilder, PropertyColumn, PropertySchema};
 
 use super::Load;
 use super::ingest::InputKey;
 use super::keys::VertexKeys;
 use crate::{Error, Result};
 
-/// Rows are held as they came, then one column of them in input order, then by id.
+/// Copies of the rows: as they came, one column in input order, and one by id.
 pub(crate) const ROW_FACTOR: u64 = 3;
 
-/// What a vertex takes, whether it has a row or not, beside what is of any length: the place of its row, a value of the
-/// column that is written, and whether it is null.
+/// Fixed memory of a vertex: the index of its row, a value of the current column, and its validity.
 const VERTEX_BYTES: u64 = 4 + 8 + 1;
 
-/// A row of no vertex.
+/// The index of a vertex without a row.
 const NO_ROW: u32 = u32::MAX;
 
 /// The rows of one block of the input.
@@ -39,7 +38,7 @@ enum RowKeys {
 }
 
 impl VertexRows {
-    /// The rows of a block; none where it has none.
+    /// The rows of a block; `None` if it has none.
     pub(crate) fn of_block<K: InputKey, W>(block: &mut EdgeBlock<K, W>) -> Option<Self> {
         let columns = std::mem::take(&mut block.vertex_properties);
         if columns.is_empty() || block.vertices.is_empty() {
@@ -48,6 +47,7 @@ impl VertexRows {
         let keys = match K::KIND {
             KeyKind::Integer => RowKeys::Numbers(block.vertices.iter().map(|key| key.as_u64()).collect()),
             KeyKind::String => {
+                // The text of the block goes with the block, so the keys are copied.
                 let (mut text, mut ends) = (Vec::new(), Vec::with_capacity(block.vertices.len()));
                 for key in &block.vertices {
                     text.extend_from_slice(key.as_text(&block.text));
@@ -59,7 +59,7 @@ impl VertexRows {
         Some(Self { sequence: block.sequence, keys, columns })
     }
 
-    /// Bytes of memory, about.
+    /// Approximate bytes of memory.
     pub(crate) fn num_bytes(&self) -> u64 {
         let keys = match &self.keys {
             RowKeys::Numbers(keys) => 8 * keys.len(),
@@ -73,7 +73,8 @@ impl VertexRows {
     }
 }
 
-/// Writes the properties of all vertices. Of several rows of a vertex, the last one counts.
+/// Writes the properties of all vertices. If a vertex has several rows, the last one counts. Returns the number of
+/// repeated rows.
 pub(crate) fn write_properties(
     load: &Load<'_>,
     keys: &VertexKeys,
@@ -84,12 +85,14 @@ pub(crate) fn write_properties(
         return Ok(0);
     }
     load.progress.stage("properties", None);
+    // In input order, because the last row of a vertex counts.
     rows.sort_unstable_by_key(|rows| rows.sequence);
     let num_rows: usize = rows.iter().map(VertexRows::len).sum();
     if num_rows >= NO_ROW as usize {
-        return Err(Error::Option(format!("{num_rows} rows of vertices, at most {} are possible", NO_ROW - 1)));
+        return Err(Error::too_many("rows of vertices", (NO_ROW - 1).into()));
     }
     let row_bytes: u64 = rows.iter().map(VertexRows::num_bytes).sum();
+    // Checked again, because the number of vertices is known only now.
     load.budget.check_properties(ROW_FACTOR * row_bytes + VERTEX_BYTES * keys.len())?;
     let mut row_of_id = vec![NO_ROW; keys.len() as usize];
     let (mut row, mut num_repeated) = (0, 0);
@@ -113,7 +116,7 @@ pub(crate) fn write_properties(
         load.progress.check()?;
         let mut column = ColumnBuilder::new(property_type);
         for block in &mut rows {
-            // Parts are given up one by one, so that the values of a column are there once.
+            // Parts are freed one by one, so that a column is in memory only once.
             let part = block.columns.get_mut(place);
             let part = part.map(|part| std::mem::replace(part, PropertyColumn::nulls(property_type, 0)));
             part.map_or(Ok(()), |part| column.append(&part))?;

@@ -1,24 +1,23 @@
-//! Ids of integer keys that are not much larger than there are edges: a bitmap of the keys, and the
-//! rank of each among them.
+//! Ids of integer keys that are small relative to the number of edges: a bitmap of the keys, with ranks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use base::VertexId;
-use base::bitmap::{AtomicBitmap, ones};
+use anden_base::VertexId;
+use anden_base::bitmap::{AtomicBitmap, ones};
 
 /// Bits of a word.
 const WORD_BITS: u64 = u64::BITS as u64;
 
-/// The keys that there are, as bits.
+/// The bitmap of the keys that exist.
 pub(crate) struct Presence(AtomicBitmap);
 
 impl Presence {
-    /// No key; those up to `max_key` may come.
+    /// No key yet; keys up to `max_key` may be set.
     pub(crate) fn new(max_key: u64) -> Self {
         Self(AtomicBitmap::new(max_key as usize + 1))
     }
 
-    /// Bytes that a bitmap of keys up to `max_key`, with ranks, takes.
+    /// Bytes of a bitmap of keys up to `max_key`, with ranks.
     pub(crate) fn num_bytes(max_key: u64) -> u64 {
         (max_key / WORD_BITS + 1) * (size_of::<u64>() + size_of::<Word>()) as u64
     }
@@ -31,11 +30,12 @@ impl Presence {
     /// Sets all keys below `end`.
     pub(crate) fn set_below(&self, end: u64) {
         let words: &[AtomicU64] = self.0.words();
+        // Whole words at once, because an input may say that all keys below a large bound exist.
         words[..(end / WORD_BITS) as usize].iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
         (end / WORD_BITS * WORD_BITS..end).for_each(|key| self.set(key));
     }
 
-    /// Gives ids in ascending order of the keys.
+    /// Assigns ids in ascending order of the keys.
     pub(crate) fn into_ranks(self) -> Ranks {
         let mut num_keys = 0;
         let bitmap = self.0.into_bitmap();
@@ -56,7 +56,7 @@ struct Word {
     before: VertexId,
 }
 
-/// From keys to ids in ascending order of the keys.
+/// Maps keys to ids in ascending order of the keys.
 #[derive(Debug)]
 pub(crate) struct Ranks {
     words: Vec<Word>,
@@ -69,14 +69,15 @@ impl Ranks {
         self.num_keys
     }
 
-    /// Bytes that are allocated.
+    /// Allocated bytes.
     pub(crate) fn num_bytes(&self) -> u64 {
         (self.words.len() * size_of::<Word>()) as u64
     }
 
-    /// The id of a key that there is.
+    /// The id of an existing key.
     #[inline(always)]
     pub(crate) fn id(&self, key: u32) -> VertexId {
+        // Bits and count lie side by side, so a lookup costs one cache miss.
         let word = self.words[key as usize / 64];
         word.before + (word.bits & ((1 << (key % 64)) - 1)).count_ones()
     }
@@ -94,6 +95,7 @@ impl Ranks {
     pub(crate) fn is_identity(&self) -> bool {
         self.words.last().is_none_or(|last| {
             let num_last = u64::from(last.bits.count_ones());
+            // The last word may be used in part, but without a hole.
             let is_prefix = last.bits.trailing_ones() == last.bits.count_ones();
             is_prefix && self.num_keys == (self.words.len() as u64 - 1) * WORD_BITS + num_last
         })

@@ -1,44 +1,44 @@
-//! Edges as they were read, before their ends are vertices.
+//! Raw edges: edges as they were read, before their ends are ids.
 //!
-//! Workers fill slabs: large pieces of memory, of which each block of the input takes a part. Where
-//! the slabs would outgrow their share of the memory, full ones go to scratch files; a slab is small
-//! enough to be read back whole.
+//! Workers fill slabs: large pieces of memory that hold the edges of many blocks. If the slabs would outgrow their
+//! share of the memory, full ones go to scratch files. A slab is small enough to be read back whole.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
-use super::arcs::{KeyedArc, Payload};
-use super::scratch::{ArcFile, Scratch};
+use parking_lot::Mutex;
+
+use super::arcs::{LoadArc, Payload};
+use super::scratch::{ArcFile, ScratchFiles};
 use crate::Result;
 
-/// What the ends of a block's edges are.
+/// The form of the ends of a block's edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyForm {
     /// The keys themselves.
     Numbers,
-    /// Numbers that this worker gave to the keys that it met.
+    /// Numbers that this worker gave to its keys.
     Interned(usize),
 }
 
 /// The edges of one block of the input.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Block {
-    /// The place of the block in the input.
+pub(crate) struct RawBlock {
+    /// The position of the block in the input.
     pub(crate) sequence: u64,
     pub(crate) form: KeyForm,
     /// Whether the edges ascend.
     pub(crate) is_sorted: bool,
-    /// The first and the last edge, where there are any.
+    /// The keys of the first and the last edge, if there are any.
     pub(crate) ends: Option<(u64, u64)>,
     pub(crate) slab: usize,
     pub(crate) start: usize,
     pub(crate) len: usize,
 }
 
-/// Where the edges of some blocks are.
+/// The place of the edges of some blocks.
 #[derive(Debug)]
 pub(crate) enum Slab<P: Payload> {
-    Memory(Vec<KeyedArc<P>>),
+    Memory(Vec<LoadArc<P>>),
     File(ArcFile<P>),
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Slab<P: Payload> {
 pub(crate) struct RawEdges<P: Payload> {
     slabs: Vec<Slab<P>>,
     /// In input order.
-    blocks: Vec<Block>,
+    blocks: Vec<RawBlock>,
 }
 
 impl<P: Payload> Default for RawEdges<P> {
@@ -58,7 +58,7 @@ impl<P: Payload> Default for RawEdges<P> {
 
 impl<P: Payload> RawEdges<P> {
     /// The blocks, in input order.
-    pub(crate) fn blocks(&self) -> &[Block] {
+    pub(crate) fn blocks(&self) -> &[RawBlock] {
         &self.blocks
     }
 
@@ -66,12 +66,12 @@ impl<P: Payload> RawEdges<P> {
         self.blocks.iter().map(|block| block.len).sum()
     }
 
-    /// Whether the edges are in scratch files.
+    /// Whether edges are in scratch files.
     pub(crate) fn is_spilled(&self) -> bool {
         self.slabs.iter().any(|slab| matches!(slab, Slab::File(_)))
     }
 
-    /// Whether all edges ascend, first by source and then by target, as the input gives them.
+    /// Whether all edges ascend by source and target in input order.
     pub(crate) fn is_sorted(&self) -> bool {
         let mut previous = 0;
         self.blocks.iter().filter(|block| block.len > 0).all(|block| match block.ends {
@@ -83,8 +83,8 @@ impl<P: Payload> RawEdges<P> {
         })
     }
 
-    /// The slabs to be changed in place, each with its blocks.
-    pub(crate) fn slabs_mut(&mut self) -> Vec<(&mut Slab<P>, Vec<Block>)> {
+    /// The slabs, mutable, each with its blocks.
+    pub(crate) fn slabs_mut(&mut self) -> Vec<(&mut Slab<P>, Vec<RawBlock>)> {
         let mut slabs: Vec<_> = self.slabs.iter_mut().map(|slab| (slab, Vec::new())).collect();
         for block in &self.blocks {
             slabs[block.slab].1.push(*block);
@@ -92,9 +92,9 @@ impl<P: Payload> RawEdges<P> {
         slabs
     }
 
-    /// The edges of each block, in input order, where they are in memory.
-    pub(crate) fn in_memory(&self) -> Vec<&[KeyedArc<P>]> {
-        let arcs = |block: &Block| match &self.slabs[block.slab] {
+    /// The edges of each block, in input order, if they are in memory.
+    pub(crate) fn in_memory(&self) -> Vec<&[LoadArc<P>]> {
+        let arcs = |block: &RawBlock| match &self.slabs[block.slab] {
             Slab::Memory(arcs) => &arcs[block.start..block.start + block.len],
             Slab::File(_) => &[],
         };
@@ -102,7 +102,7 @@ impl<P: Payload> RawEdges<P> {
     }
 
     /// Reads the edges of one block.
-    pub(crate) fn read(&self, block: &Block, into: &mut Vec<KeyedArc<P>>) -> Result<()> {
+    pub(crate) fn read(&self, block: &RawBlock, into: &mut Vec<LoadArc<P>>) -> Result<()> {
         into.clear();
         match &self.slabs[block.slab] {
             Slab::Memory(arcs) => into.extend_from_slice(&arcs[block.start..block.start + block.len]),
@@ -117,7 +117,7 @@ impl<P: Payload> RawEdges<P> {
 
 /// The slabs of all workers while the input is read.
 pub(crate) struct SlabStore<'a, P: Payload> {
-    scratch: &'a Scratch<'a>,
+    scratch: &'a ScratchFiles<'a>,
     /// Arcs of a slab.
     slab_arcs: usize,
     /// Arcs in slabs in memory.
@@ -129,10 +129,10 @@ pub(crate) struct SlabStore<'a, P: Payload> {
 /// The slab that one worker fills.
 #[derive(Debug)]
 pub(crate) struct OpenSlab<P: Payload> {
-    arcs: Vec<KeyedArc<P>>,
+    arcs: Vec<LoadArc<P>>,
     used: usize,
     index: usize,
-    blocks: Vec<Block>,
+    blocks: Vec<RawBlock>,
 }
 
 impl<P: Payload> Default for OpenSlab<P> {
@@ -142,23 +142,19 @@ impl<P: Payload> Default for OpenSlab<P> {
 }
 
 impl<'a, P: Payload> SlabStore<'a, P> {
-    pub(crate) fn new(scratch: &'a Scratch<'a>, slab_arcs: usize) -> Self {
+    pub(crate) fn new(scratch: &'a ScratchFiles<'a>, slab_arcs: usize) -> Self {
         let (held, is_spilling) = (AtomicUsize::new(0), AtomicBool::new(false));
         Self { scratch, slab_arcs: slab_arcs.max(1), held, is_spilling, slabs: Mutex::new(Vec::new()) }
     }
 
-    fn slabs(&self) -> MutexGuard<'_, Vec<Option<Slab<P>>>> {
-        self.slabs.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
-    /// Adds a block of `len` edges, which `fill` writes; `limit` bounds the arcs held in memory.
+    /// Adds a block of `len` edges, which `fill` writes. `limit` bounds the arcs in memory.
     pub(crate) fn add(
         &self,
         open: &mut OpenSlab<P>,
         block: (u64, KeyForm),
         len: usize,
         limit: usize,
-        fill: impl FnOnce(&mut [KeyedArc<P>]),
+        fill: impl FnOnce(&mut [LoadArc<P>]),
     ) -> Result<()> {
         if len == 0 {
             return Ok(()); // a block of comments has no edges, and perhaps no slab was begun yet
@@ -169,15 +165,16 @@ impl<'a, P: Payload> SlabStore<'a, P> {
         let start = open.used;
         let arcs = &mut open.arcs[start..start + len];
         fill(arcs);
+        // Noted while the edges are in the cache, because sorted input needs no sorting.
         let ends = arcs.first().zip(arcs.last()).map(|(first, last)| (first.key(), last.key()));
         let is_sorted = arcs.is_sorted_by_key(|arc| arc.key());
         open.used += len;
         let (sequence, form) = block;
-        open.blocks.push(Block { sequence, form, is_sorted, ends, slab: open.index, start, len });
+        open.blocks.push(RawBlock { sequence, form, is_sorted, ends, slab: open.index, start, len });
         Ok(())
     }
 
-    /// Arcs that slabs in memory have room for.
+    /// Arcs for which slabs in memory have room.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
@@ -191,13 +188,14 @@ impl<'a, P: Payload> SlabStore<'a, P> {
         self.slab_arcs
     }
 
-    /// Adds numbers that are keys, in no order, as a scratch file.
-    pub(crate) fn add_file(&self, open: &mut OpenSlab<P>, arcs: &[KeyedArc<P>]) -> Result<()> {
+    /// Adds edges between numeric keys, in no order, as a scratch file.
+    pub(crate) fn add_file(&self, open: &mut OpenSlab<P>, arcs: &[LoadArc<P>]) -> Result<()> {
         self.is_spilling.store(true, Ordering::Relaxed);
         let mut file = self.scratch.file()?;
         file.append(arcs)?;
-        let mut slabs = self.slabs();
-        let block = Block {
+        // The lock is taken after the write, so that other workers go on meanwhile.
+        let mut slabs = self.slabs.lock();
+        let block = RawBlock {
             sequence: 0,
             form: KeyForm::Numbers,
             is_sorted: false,
@@ -211,10 +209,12 @@ impl<'a, P: Payload> SlabStore<'a, P> {
         Ok(())
     }
 
-    /// Puts away what the worker has and gives it room for `len` arcs.
+    /// Stores the worker's full slab, and makes room for `len` arcs.
     fn renew(&self, open: &mut OpenSlab<P>, len: usize, limit: usize) -> Result<()> {
         let wanted = self.slab_arcs.max(len);
+        // Concurrent workers may exceed the limit by one slab each.
         let held = self.held.load(Ordering::Relaxed);
+        // After the first file all slabs go to files, because edges are then sorted on the disk.
         let must_spill = held + wanted > limit || self.is_spilling.load(Ordering::Relaxed);
         if must_spill && open.used > 0 {
             self.is_spilling.store(true, Ordering::Relaxed);
@@ -222,14 +222,16 @@ impl<'a, P: Payload> SlabStore<'a, P> {
         } else if open.used > 0 {
             self.keep(open);
         }
+        // The memory of a spilled slab is used again.
         if open.arcs.len() < wanted {
             self.held.fetch_sub(open.arcs.len(), Ordering::Relaxed);
+            // Freed first, so that the old and the new slab do not take memory together.
             drop(std::mem::take(&mut open.arcs));
-            open.arcs = base::memory::zeroed_huge(wanted);
+            open.arcs = anden_base::memory::zeroed_huge(wanted);
             self.held.fetch_add(wanted, Ordering::Relaxed);
         }
         open.used = 0;
-        let mut slabs = self.slabs();
+        let mut slabs = self.slabs.lock();
         open.index = slabs.len();
         slabs.push(None);
         Ok(())
@@ -238,17 +240,17 @@ impl<'a, P: Payload> SlabStore<'a, P> {
     fn spill(&self, open: &OpenSlab<P>) -> Result<()> {
         let mut file = self.scratch.file()?;
         file.append(&open.arcs[..open.used])?;
-        self.slabs()[open.index] = Some(Slab::File(file));
+        self.slabs.lock()[open.index] = Some(Slab::File(file));
         Ok(())
     }
 
     fn keep(&self, open: &mut OpenSlab<P>) {
         let mut arcs = std::mem::take(&mut open.arcs);
         arcs.truncate(open.used);
-        self.slabs()[open.index] = Some(Slab::Memory(arcs));
+        self.slabs.lock()[open.index] = Some(Slab::Memory(arcs));
     }
 
-    /// Takes what the workers still have. If any slab was spilled, all are.
+    /// Takes the workers' open slabs. If any slab was spilled, all are.
     pub(crate) fn finish(self, open: impl IntoIterator<Item = OpenSlab<P>>) -> Result<RawEdges<P>> {
         let is_spilling = self.is_spilling.load(Ordering::Relaxed);
         let mut blocks = Vec::new();
@@ -262,7 +264,7 @@ impl<'a, P: Payload> SlabStore<'a, P> {
         }
         blocks.sort_unstable_by_key(|block| block.sequence);
         let mut slabs = Vec::new();
-        for slab in self.slabs.into_inner().unwrap_or_else(|e| e.into_inner()) {
+        for slab in self.slabs.into_inner() {
             slabs.push(match slab {
                 Some(Slab::Memory(arcs)) if is_spilling => {
                     let mut file = self.scratch.file()?;

@@ -1,31 +1,31 @@
-//! What a load did, and what became of its inputs.
+//! Reports of loads and of their inputs.
 
-use graph::formats::{InputColumns, SourceFacts, SourceSummary, VertexInput};
+use anden_formats::{InputColumns, SourceFacts, SourceSummary, VertexInput};
 
 use super::arcs::Expand;
 use super::options::Duplicates;
 
-/// What became of the inputs of a load or an append.
+/// How the inputs of a load or an append were used.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InputReport {
-    /// Which columns of the inputs are what.
+    /// The role of each input column.
     pub columns: InputColumns,
-    /// Names of the properties of edges that were read.
+    /// Names of the edge properties that were read.
     pub properties: Vec<String>,
-    /// Edges that were read; an edge without a direction counts once.
+    /// Edges that were read; an undirected edge counts once.
     pub edges: u64,
-    /// Edges among them that were merged into a parallel one.
+    /// Edges among them that were merged into parallel ones.
     pub merged: u64,
-    /// What becomes of parallel edges; [`Duplicates::Auto`]: they are refused.
+    /// The treatment of parallel edges; [`Duplicates::Auto`]: they are refused.
     pub duplicates: Duplicates,
-    /// Edges among them that lead from a vertex to itself.
+    /// Loops among them.
     pub loops: u64,
-    /// Lines passed over because they are comments.
+    /// Comment lines.
     pub comment_lines: u64,
 }
 
 impl InputReport {
-    /// What is known once all inputs are read.
+    /// The report after all inputs are read.
     pub(crate) fn new(facts: &SourceFacts, summary: &SourceSummary, num_loops: u64, duplicates: Duplicates) -> Self {
         Self {
             columns: facts.columns.clone(),
@@ -38,10 +38,11 @@ impl InputReport {
         }
     }
 
-    /// Takes note of the edges that are left once parallel ones are merged; a graph that is `directed` holds an edge
-    /// that leads both ways twice.
+    /// Sets the number of merged edges from the number of edges left. A `directed` graph stores an edge that leads both
+    /// ways twice.
     pub(crate) fn merged_to(&mut self, num_edges: u64, expand: Expand, is_directed: bool) {
         let given = match expand {
+            // A directed graph stores such an edge as two arcs, and a loop as one.
             Expand::Both if is_directed => 2 * self.edges - self.loops,
             Expand::Ordered => self.edges - self.loops,
             Expand::AsGiven | Expand::Turned | Expand::Both => self.edges,
@@ -49,7 +50,7 @@ impl InputReport {
         self.merged = given.saturating_sub(num_edges);
     }
 
-    /// What to tell of loops in a graph that may be `ordered`.
+    /// A note on loops that an `ordered` graph leaves out.
     pub(crate) fn note_on_loops(&self, is_ordered: bool) -> Option<String> {
         match (is_ordered, self.loops) {
             (false, _) | (true, 0) => None,
@@ -59,7 +60,7 @@ impl InputReport {
     }
 }
 
-/// What to tell of rows of values of vertices that have earlier rows, in the file of vertices if there is just one.
+/// A note on repeated rows of vertices. It names the vertex file if there is only one.
 pub(crate) fn note_on_repeated(num_rows: u64, inputs: &[VertexInput]) -> Option<String> {
     let rows = match num_rows {
         0 => return None,
@@ -73,27 +74,27 @@ pub(crate) fn note_on_repeated(num_rows: u64, inputs: &[VertexInput]) -> Option<
     Some(format!("{file}{rows}: the values of the last row count"))
 }
 
-/// The outcome of a load.
+/// The result of a load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadReport {
     /// Vertices of the graph.
     pub vertices: u64,
-    /// Edges of the graph; of an undirected one, each counted once.
+    /// Edges of the graph; an undirected edge counts once.
     pub edges: u64,
-    /// The number of the snapshot that was made.
+    /// The number of the new snapshot.
     pub snapshot: u32,
-    /// From the first byte read to the last byte synced.
+    /// Seconds from the first byte read to the last byte synced.
     pub seconds: f64,
     /// Bytes of all files of the database.
     pub bytes: u64,
-    /// Lines of the input that were left out because they were no edges.
+    /// Input lines that were skipped because they are not edges.
     pub skipped: u64,
-    /// What was wrong with the first of them, with file and line.
+    /// The fault of the first skipped line, with file and line.
     pub first_skipped: Option<String>,
-    /// What became of the inputs.
+    /// How the inputs were used.
     pub input: InputReport,
-    /// What users should know about the inputs, in their order: `FILE: …`.
+    /// Notes for users on the inputs, in input order: `FILE: …`.
     pub notes: Vec<String>,
-    /// The most memory that was resident at once, in bytes, the program included.
+    /// Peak resident memory in bytes, including the program.
     pub peak_bytes: u64,
 }

@@ -1,31 +1,31 @@
-//! The properties of edges while they are read, and the file of their rows.
+//! Edge properties during a load, and the file of their rows.
 //!
-//! While blocks are read, the number of edges before them is unknown, so edges carry their places in their blocks.
-//! Once everything is read, the places become rows in the order of the input. The values of a block stay in memory
-//! while all values take a quarter of the budget, and wait in a scratch file beyond that.
+//! While blocks are read, the number of edges in earlier blocks is unknown, so edges carry their indexes in their
+//! blocks. After the last block, the indexes become rows in input order. Values stay in memory up to a quarter of the
+//! budget for edges; further blocks go to a scratch file.
 //!
-//! Where memory allows it, the values wait for the lists and are written in the order of the out-lists
-//! ([`RowNumbers`]). Otherwise they are written at once, in the order of the input.
+//! If memory allows, the values wait for the lists and are written in the order of the out-lists ([`RowNumbers`]).
+//! Otherwise they are written at once, in input order.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use anden_graph::property::{ColumnBuilder, DistinctStrings, PropertyColumn, PropertySchema, PropertyType, TypedArray};
+use anden_snapshots::TempFile;
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, NullBufferBuilder};
-use graph::property::{ColumnBuilder, DistinctStrings, PropertyColumn, PropertySchema, PropertyType, TypedArray};
-use lama::TempFile;
+use parking_lot::Mutex;
 
 use super::Load;
-use super::arcs::{KeyedArc, Payload};
+use super::arcs::{LoadArc, Payload};
 use super::row_numbers::RowNumbers;
 use crate::{Error, Result};
 
-/// The share of the memory for edges that values of properties may take.
+/// Property values may take one part in this many of the memory for edges.
 const MEMORY_SHARE: u64 = 4;
-/// Rows that one thread gathers at once: their values of a column fit a second-level cache.
+/// Rows that one thread gathers at once: one column of them fits a second-level cache.
 const GATHER_ROWS: usize = 64 << 10;
-/// What a row of a string column takes at most while it is gathered, beside its text: a code as it came and one in the
-/// new order, and a place in the table of distinct strings.
+/// Memory of a row of a string column during gathering, beside its text: an old and a new code, and a slot in the table
+/// of distinct strings.
 const CODE_BYTES: u64 = 24;
 
 /// The values of all edges while they are read.
@@ -33,23 +33,23 @@ pub(crate) struct RowStore {
     schema: PropertySchema,
     /// Bytes of values in memory.
     held: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<RowStoreState>,
 }
 
 #[derive(Default)]
-struct State {
+struct RowStoreState {
     blocks: Vec<RowBlock>,
-    /// Where values wait that memory has no room for, and how many bytes.
+    /// The scratch file for values that do not fit in memory, and its bytes.
     spilled: Option<TempFile>,
     num_spilled: u64,
 }
 
-/// The values of all edges, once they are read.
+/// The values of all edges, after the input is read.
 pub(crate) struct InputRows {
     schema: PropertySchema,
     /// Bytes of values in memory.
     held: u64,
-    /// In the order of the input.
+    /// In input order.
     blocks: Vec<RowBlock>,
     spilled: Option<TempFile>,
 }
@@ -58,16 +58,16 @@ pub(crate) struct InputRows {
 struct RowBlock {
     sequence: u64,
     num_rows: usize,
-    values: BlockValues,
+    values: RowBlockValues,
 }
 
-enum BlockValues {
+enum RowBlockValues {
     Memory(Vec<PropertyColumn>),
-    /// Where the bytes of the first column start in the scratch file, and where those of each end.
+    /// The start of the first column in the scratch file, and the end of each column.
     File(u64, Vec<u64>),
 }
 
-/// The first row of each block, by their places in the input.
+/// The first row of each block, by the block's position in the input.
 pub(crate) struct RowBases(Vec<(u64, u64)>);
 
 impl RowStore {
@@ -80,7 +80,7 @@ impl RowStore {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Takes the values of a block of so many edges; `room` is what the memory has for edges.
+    /// Takes the values of a block of `num_rows` edges. `room` is the memory for edges.
     pub(crate) fn add(
         &self,
         load: &Load<'_>,
@@ -94,31 +94,33 @@ impl RowStore {
         }
         let fits = columns.len() == self.schema.len() && columns.iter().all(|column| column.len() == num_rows);
         if !fits {
-            return Err(Error::Option(format!("{num_rows} edges came with properties of another number of edges")));
+            return Err(Error::internal(format!("{num_rows} edges came with properties of another number of edges")));
         }
-        // Here several threads look strings up, so that the one that writes the rows does not.
+        // Strings are looked up here, by several threads, not by the one thread that writes the rows.
         let columns: Vec<_> = columns.into_iter().map(PropertyColumn::with_dictionary).collect();
         let num_bytes: usize = columns.iter().map(PropertyColumn::num_bytes).sum();
+        // Added before the comparison, so that all workers together stay within the share.
         let held = self.held.fetch_add(num_bytes as u64, Ordering::Relaxed) + num_bytes as u64;
         let values = if held <= room / MEMORY_SHARE {
-            BlockValues::Memory(columns)
+            RowBlockValues::Memory(columns)
         } else {
             self.held.fetch_sub(num_bytes as u64, Ordering::Relaxed);
             self.spill(load, columns)?
         };
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.blocks.push(RowBlock { sequence, num_rows, values });
         Ok(())
     }
 
-    /// Puts values into the scratch file.
-    fn spill(&self, load: &Load<'_>, columns: Vec<PropertyColumn>) -> Result<BlockValues> {
+    /// Writes values to the scratch file.
+    fn spill(&self, load: &Load<'_>, columns: Vec<PropertyColumn>) -> Result<RowBlockValues> {
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         for column in columns {
             encode(&column, &mut bytes);
             ends.push(bytes.len() as u64);
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // Encoded before the lock, so that workers wait for the write only.
+        let mut state = self.state.lock();
         let start = state.num_spilled;
         let file = match &mut state.spilled {
             Some(file) => file,
@@ -126,12 +128,12 @@ impl RowStore {
         };
         file.write_at(start, &bytes)?;
         state.num_spilled += bytes.len() as u64;
-        Ok(BlockValues::File(start, ends.into_iter().map(|end| start + end).collect()))
+        Ok(RowBlockValues::File(start, ends.into_iter().map(|end| start + end).collect()))
     }
 
     /// Ends the input.
     pub(crate) fn finish(self) -> InputRows {
-        let State { mut blocks, spilled, .. } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let RowStoreState { mut blocks, spilled, .. } = self.state.into_inner();
         blocks.sort_unstable_by_key(|block| block.sequence);
         InputRows { schema: self.schema, held: self.held.into_inner(), blocks, spilled }
     }
@@ -153,10 +155,11 @@ impl InputRows {
         RowBases(self.blocks.iter().map(base).collect())
     }
 
-    /// Numbers for rows in the order of the out-lists, if the values can wait for the lists in memory: beside
-    /// `arc_bytes` of arcs, and later with a column in two orders. `room` is what the memory has for edges.
+    /// New row numbers in the order of the out-lists. `None` if the values cannot wait in memory: first beside
+    /// `arc_bytes` of arcs, later with one column in two orders. `room` is the memory for edges.
     pub(crate) fn numbers(&self, arc_bytes: u64, room: u64) -> Option<RowNumbers> {
         let num_rows = self.num_rows();
+        // Values in a scratch file are read in input order only.
         if self.schema.is_empty() || self.spilled.is_some() || num_rows > RowNumbers::MAX_ROWS {
             return None;
         }
@@ -171,7 +174,7 @@ impl InputRows {
         (needed <= room).then(|| RowNumbers::new(num_rows as usize))
     }
 
-    /// Writes the rows: in the order of `numbers`, without those that have none, or in the order of the input.
+    /// Writes the rows in the order of `numbers`, without rows that have none; otherwise in input order.
     pub(crate) fn write(mut self, load: &Load<'_>, numbers: Option<RowNumbers>) -> Result<()> {
         load.progress.stage("properties", None);
         if let Some(numbers) = numbers {
@@ -185,12 +188,12 @@ impl InputRows {
             for block in &blocks {
                 load.progress.check()?;
                 match &block.values {
-                    BlockValues::Memory(columns) => take(&columns[place])?,
-                    BlockValues::File(start, ends) => {
+                    RowBlockValues::Memory(columns) => take(&columns[place])?,
+                    RowBlockValues::File(start, ends) => {
                         let start = if place == 0 { *start } else { ends[place - 1] };
                         let bytes = bytes.as_ref().and_then(|bytes| bytes.slice(start..ends[place]));
                         let column = bytes.and_then(|bytes| decode(types[place], block.num_rows, bytes.as_slice()));
-                        let lost = || lama::Error::Input("a scratch file changed while it was read".into());
+                        let lost = || anden_snapshots::Error::Input("a scratch file changed while it was read".into());
                         take(&column.ok_or_else(lost)?)?;
                     }
                 }
@@ -200,11 +203,12 @@ impl InputRows {
         Ok(())
     }
 
-    /// Replaces the blocks, which are in memory, by blocks of the input rows `order`.
+    /// Replaces the blocks, all in memory, by blocks of the input rows `order`.
     ///
-    /// Cost: copies each value twice, the second time from any place of its column.
+    /// Cost: copies each value twice, the second time in random order.
     fn arrange(&mut self, load: &Load<'_>, order: &[u32]) -> Result<()> {
         let mut arranged: Vec<Vec<PropertyColumn>> = vec![Vec::new(); order.len().div_ceil(GATHER_ROWS)];
+        // Column by column, so that only one column is in memory twice.
         for (place, (_, property_type)) in self.schema.iter().enumerate() {
             load.progress.check()?;
             let column = joined(property_type, &mut self.blocks, place)?;
@@ -213,14 +217,14 @@ impl InputRows {
         }
         let block = |(sequence, columns): (u64, Vec<PropertyColumn>)| {
             let num_rows = columns.first().map_or(0, PropertyColumn::len);
-            RowBlock { sequence, num_rows, values: BlockValues::Memory(columns) }
+            RowBlock { sequence, num_rows, values: RowBlockValues::Memory(columns) }
         };
         self.blocks = (0..).zip(arranged).map(block).collect();
         Ok(())
     }
 }
 
-impl BlockValues {
+impl RowBlockValues {
     fn in_memory(&self) -> Option<&Vec<PropertyColumn>> {
         match self {
             Self::Memory(columns) => Some(columns),
@@ -228,7 +232,7 @@ impl BlockValues {
         }
     }
 
-    /// Gives up the column at a place.
+    /// Takes a column out of the block.
     fn take(&mut self, place: usize, property_type: PropertyType) -> PropertyColumn {
         let none = PropertyColumn::nulls(property_type, 0);
         match self {
@@ -238,7 +242,7 @@ impl BlockValues {
     }
 }
 
-/// The column at a place of all blocks, which give it up one by one, so that its values are in memory once.
+/// One column of all blocks. Each block's part is freed after its copy, so that the values are in memory once.
 fn joined(property_type: PropertyType, blocks: &mut [RowBlock], place: usize) -> Result<PropertyColumn> {
     let is_coded = |block: &RowBlock| {
         let column = block.values.in_memory().map(|columns| columns[place].values());
@@ -253,12 +257,12 @@ fn joined(property_type: PropertyType, blocks: &mut [RowBlock], place: usize) ->
         }
         return Ok(column.finish());
     }
-    // Each block has its own dictionary. Without one, the strings would take more memory than they do now.
+    // Each block has its own dictionary. Without a common one, the strings would take more memory than now.
     let mut distinct = DistinctStrings::new(u32::MAX as usize, usize::MAX);
     let (mut codes, mut nulls, mut part_codes) = (Vec::new(), NullBufferBuilder::new(0), Vec::new());
     for part in parts {
         if !distinct.codes(&part, &mut part_codes) {
-            return Err(Error::Option("too many distinct strings".into()));
+            return Err(Error::too_many("distinct strings of a property", u32::MAX.into()));
         }
         codes.extend_from_slice(&part_codes);
         match part.validity() {
@@ -270,18 +274,18 @@ fn joined(property_type: PropertyType, blocks: &mut [RowBlock], place: usize) ->
 }
 
 impl RowBases {
-    /// Turns the places of edges in the block at this place of the input into rows.
-    pub(crate) fn apply<P: Payload>(&self, sequence: u64, edges: &mut [KeyedArc<P>]) {
+    /// Turns the block indexes of edges into rows; `sequence` is the position of the block.
+    pub(crate) fn apply<P: Payload>(&self, sequence: u64, edges: &mut [LoadArc<P>]) {
         let place = self.0.binary_search_by_key(&sequence, |(known, _)| *known);
         let base = place.map_or(0, |place| self.0[place].1);
         for edge in edges {
             let payload = edge.payload();
-            *edge = KeyedArc::from_key(edge.key(), payload.with_row(payload.data().row + base));
+            *edge = LoadArc::from_key(edge.key(), payload.with_row(payload.data().row + base));
         }
     }
 }
 
-/// Appends a column: the bits of nulls, codes, offsets and bytes, each behind its length.
+/// Appends a column: validity bits, codes, offsets and bytes, each after its length.
 fn encode(column: &PropertyColumn, to: &mut Vec<u8>) {
     let nulls = column.validity().map_or(Vec::new(), |nulls| nulls.inner().sliced().to_vec());
     let (codes, (offsets, bytes)): (&[u32], _) = match column.values() {
@@ -295,7 +299,7 @@ fn encode(column: &PropertyColumn, to: &mut Vec<u8>) {
     }
 }
 
-/// The reverse of [`encode`]; `None` where the bytes are no such column.
+/// The inverse of [`encode`]; `None` if the bytes are malformed.
 fn decode(property_type: PropertyType, num_rows: usize, mut bytes: &[u8]) -> Option<PropertyColumn> {
     let mut part = || -> Option<&[u8]> {
         let (len, rest) = bytes.split_first_chunk()?;
@@ -306,6 +310,7 @@ fn decode(property_type: PropertyType, num_rows: usize, mut bytes: &[u8]) -> Opt
     let (nulls, codes, offsets, values) = (part()?, part()?, part()?, part()?);
     let nulls = match nulls.len() {
         0 => None,
+        // Arrow's buffer panics if it is shorter than its length in bits.
         len if 8 * len < num_rows => return None,
         _ => Some(NullBuffer::new(BooleanBuffer::new(Buffer::from(nulls), 0, num_rows))),
     };
@@ -314,6 +319,7 @@ fn decode(property_type: PropertyType, num_rows: usize, mut bytes: &[u8]) -> Opt
         PropertyColumn::from_pieces(property_type, offsets, values.to_vec(), nulls).ok()
     };
     let column = match property_type {
+        // A column with codes went to the file with its dictionary.
         PropertyType::String if !codes.is_empty() => {
             let strings = pieces(None)?;
             let TypedArray::String(texts) = strings.values() else { return None };
@@ -328,7 +334,7 @@ fn decode(property_type: PropertyType, num_rows: usize, mut bytes: &[u8]) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graph::property::{ColumnBuilder, PropertyValue};
+    use anden_graph::property::{ColumnBuilder, PropertyValue};
 
     #[test]
     fn columns_come_back_from_bytes() {
@@ -352,7 +358,7 @@ mod tests {
                     column.push(value).unwrap();
                 }
                 let column = column.finish();
-                // Anywhere in a file, whatever its alignment.
+                // At any alignment in a file.
                 let mut bytes = vec![7];
                 encode(&column, &mut bytes);
                 assert_eq!(

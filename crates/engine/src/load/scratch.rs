@@ -1,20 +1,20 @@
-//! Arcs on the disk while they do not fit in memory.
+//! Scratch files of arcs that do not fit in memory.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lama::{StoreBuilder, TempFile};
+use anden_snapshots::{StoreBuilder, TempFile};
 
-use super::arcs::{KeyedArc, Payload};
+use super::arcs::{LoadArc, Payload};
 use crate::Result;
 
-/// Makes scratch files beside the files of the database to be.
-pub(crate) struct Scratch<'a> {
+/// Creates scratch files in the directory of the new database.
+pub(crate) struct ScratchFiles<'a> {
     builder: &'a StoreBuilder,
     num_files: AtomicU64,
 }
 
-impl<'a> Scratch<'a> {
+impl<'a> ScratchFiles<'a> {
     pub(crate) fn new(builder: &'a StoreBuilder) -> Self {
         Self { builder, num_files: AtomicU64::new(0) }
     }
@@ -27,7 +27,7 @@ impl<'a> Scratch<'a> {
     }
 }
 
-/// Arcs in a scratch file, which goes when this does.
+/// Arcs in a scratch file. Dropping this removes the file.
 #[derive(Debug)]
 pub(crate) struct ArcFile<P> {
     file: TempFile,
@@ -40,16 +40,16 @@ impl<P: Payload> ArcFile<P> {
         self.num_arcs
     }
 
-    pub(crate) fn append(&mut self, arcs: &[KeyedArc<P>]) -> Result<()> {
-        let offset = (self.num_arcs * size_of::<KeyedArc<P>>()) as u64;
+    pub(crate) fn append(&mut self, arcs: &[LoadArc<P>]) -> Result<()> {
+        let offset = (self.num_arcs * size_of::<LoadArc<P>>()) as u64;
         self.file.write_at(offset, bytemuck::cast_slice(arcs))?;
         self.num_arcs += arcs.len();
         Ok(())
     }
 
     /// Fills `into` with the arcs from `first` on.
-    pub(crate) fn read(&self, first: usize, into: &mut [KeyedArc<P>]) -> Result<()> {
-        let offset = (first * size_of::<KeyedArc<P>>()) as u64;
+    pub(crate) fn read(&self, first: usize, into: &mut [LoadArc<P>]) -> Result<()> {
+        let offset = (first * size_of::<LoadArc<P>>()) as u64;
         Ok(self.file.read_at(offset, bytemuck::cast_slice_mut(into))?)
     }
 }

@@ -1,22 +1,21 @@
-//! Making lists of a few ten thousand arcs inside the processor's cache.
+//! Sorts a few ten thousand arcs into lists, inside the processor's cache.
 //!
-//! A stable radix sort, least digit first: parallel edges stay in input order, which is what `last`,
-//! `keep` and sums of floats need to be the same at any number of threads. The last digit is the
-//! list, so that the last pass writes the lists themselves; the first reads the arcs from where they
-//! are.
+//! A stable radix sort, least significant digit first. Stability keeps parallel edges in input order, so that `last`,
+//! `keep` and sums of floats do not depend on the number of threads. The last digit is the list: the last pass writes
+//! the lists themselves. The first pass reads the arcs in place.
 
 use std::ops::Range;
 
-use base::VertexId;
+use anden_base::VertexId;
 
-use super::arcs::{KeyedArc, Payload};
-use super::lists::Lists;
+use super::arcs::{LoadArc, Payload};
+use super::lists::BuiltLists;
 
-/// The widest digit: its counters take 8 KB, so those of all passes fit the first-level cache.
+/// The widest digit: its counters take 8 KB, so the counters of all passes fit the first-level cache.
 const DIGIT_BITS: u32 = 11;
 const NUM_BUCKETS: usize = 1 << DIGIT_BITS;
 
-/// A part of a neighbour.
+/// A group of bits of a neighbor.
 #[derive(Clone, Copy, Debug)]
 struct Digit {
     shift: u32,
@@ -25,23 +24,23 @@ struct Digit {
 
 impl Digit {
     #[inline(always)]
-    fn of<P: Payload>(self, arc: KeyedArc<P>) -> usize {
-        // No more buckets than there are: this spares a look at the bounds.
+    fn of<P: Payload>(self, arc: LoadArc<P>) -> usize {
+        // The modulo proves the bound to the compiler, which drops the bounds check.
         (arc.neighbour() >> self.shift & self.mask) as usize % NUM_BUCKETS
     }
 }
 
-/// Makes lists; keeps its scratch space between calls.
+/// Sorts arcs into lists; keeps its scratch space between calls.
 pub(crate) struct ListSorter<P: Payload> {
     digits: Vec<Digit>,
     counts: Vec<[u32; NUM_BUCKETS]>,
-    /// Where the next entry of each list goes.
+    /// The index of the next entry of each list.
     places: Vec<u32>,
-    spares: [Vec<KeyedArc<P>>; 2],
+    spares: [Vec<LoadArc<P>>; 2],
 }
 
 impl<P: Payload> ListSorter<P> {
-    /// Sorts each list by the low `neighbour_bits` of the neighbours; at 0 lists stay in the order of the arcs.
+    /// Sorts each list by the low `neighbour_bits` of the neighbors; 0 keeps the order of the arcs.
     pub(crate) fn new(neighbour_bits: u32) -> Self {
         let num_digits = neighbour_bits.div_ceil(DIGIT_BITS);
         let end = |digit: u32| neighbour_bits * digit / num_digits;
@@ -51,11 +50,11 @@ impl<P: Payload> ListSorter<P> {
         Self { digits, counts, places: Vec::new(), spares: Default::default() }
     }
 
-    /// Makes the lists of `lists` of the arcs in `pieces`, none of which belongs elsewhere. Parallel edges are kept, in
-    /// the order of the arcs. What the pieces hold afterwards is undefined.
+    /// Makes the lists of `lists` from the arcs in `pieces`, which must all belong there. Parallel edges stay, in the
+    /// order of the arcs. The content of the pieces is undefined afterwards.
     ///
-    /// Cost: a sweep that counts, one more for each digit, and one for the lists.
-    pub(crate) fn sort(&mut self, pieces: &mut [&mut [KeyedArc<P>]], lists: Range<u64>, into: &mut Lists<P>) {
+    /// Cost: one counting pass, one pass for each digit, and one for the lists.
+    pub(crate) fn sort(&mut self, pieces: &mut [&mut [LoadArc<P>]], lists: Range<u64>, into: &mut BuiltLists<P>) {
         let first = lists.start as VertexId;
         let len = pieces.iter().map(|piece| piece.len()).sum();
         assert!(u32::try_from(len).is_ok(), "more arcs than the counters hold");
@@ -71,6 +70,7 @@ impl<P: Payload> ListSorter<P> {
         let [spare, other] = &mut self.spares;
         let (mut is_spread, mut is_in_other) = (false, false);
         for (&digit, counts) in self.digits.iter().zip(&mut self.counts) {
+            // All arcs have one value in this digit: the pass would change nothing.
             if counts.iter().any(|&count| count as usize == len) {
                 continue;
             }
@@ -84,7 +84,7 @@ impl<P: Payload> ListSorter<P> {
                 is_spread = true;
                 continue;
             }
-            // A single piece, whose arcs are elsewhere by now, is scratch space as well.
+            // A single piece has been copied by now, so it serves as scratch space.
             let other = match pieces {
                 [piece] => &mut **piece,
                 _ => grown(other, len),
@@ -102,13 +102,13 @@ impl<P: Payload> ListSorter<P> {
         }
     }
 
-    /// Counts the values of every digit, the degrees and the loops in one sweep.
-    fn count(&mut self, pieces: &[&mut [KeyedArc<P>]], first: VertexId, into: &mut Lists<P>) {
+    /// Counts the values of all digits, the degrees and the loops in one pass.
+    fn count(&mut self, pieces: &[&mut [LoadArc<P>]], first: VertexId, into: &mut BuiltLists<P>) {
         self.counts.iter_mut().for_each(|counts| counts.fill(0));
         let (digits, counts) = (&*self.digits, &mut *self.counts);
         for piece in pieces {
             match (digits, &mut *counts) {
-                // The usual numbers of digits, with loops that the compiler unrolls.
+                // The usual numbers of digits, as loops that the compiler unrolls.
                 ([], _) => count(piece, first, into, |_| {}),
                 (&[low, high], [lows, highs]) => count(piece, first, into, |arc| {
                     lows[low.of(arc)] += 1;
@@ -122,9 +122,9 @@ impl<P: Payload> ListSorter<P> {
     }
 }
 
-/// Counts the degrees and the loops of `arcs`, and what `body` counts.
+/// Counts the degrees and the loops of `arcs`, and calls `body` with each arc.
 #[inline(always)]
-fn count<P: Payload>(arcs: &[KeyedArc<P>], first: VertexId, into: &mut Lists<P>, mut body: impl FnMut(KeyedArc<P>)) {
+fn count<P: Payload>(arcs: &[LoadArc<P>], first: VertexId, into: &mut BuiltLists<P>, mut body: impl FnMut(LoadArc<P>)) {
     let degrees = &mut *into.degrees;
     let mut num_loops = 0;
     for &arc in arcs {
@@ -135,8 +135,8 @@ fn count<P: Payload>(arcs: &[KeyedArc<P>], first: VertexId, into: &mut Lists<P>,
     into.num_loops += num_loops;
 }
 
-/// Spreads arcs by a digit; `places` says where the next arc of each value goes.
-fn spread<P: Payload>(from: &[KeyedArc<P>], digit: Digit, places: &mut [u32; NUM_BUCKETS], to: &mut [KeyedArc<P>]) {
+/// Spreads arcs by a digit; `places` holds the index of the next arc of each value.
+fn spread<P: Payload>(from: &[LoadArc<P>], digit: Digit, places: &mut [u32; NUM_BUCKETS], to: &mut [LoadArc<P>]) {
     for &arc in from {
         let place = &mut places[digit.of(arc)];
         to[*place as usize] = arc;
@@ -144,8 +144,8 @@ fn spread<P: Payload>(from: &[KeyedArc<P>], digit: Digit, places: &mut [u32; NUM
     }
 }
 
-/// Spreads arcs over their lists; `places` says where the next entry of each list goes.
-fn fill<P: Payload>(arcs: &[KeyedArc<P>], first: VertexId, places: &mut [u32], into: &mut Lists<P>) {
+/// Spreads arcs over their lists; `places` holds the index of the next entry of each list.
+fn fill<P: Payload>(arcs: &[LoadArc<P>], first: VertexId, places: &mut [u32], into: &mut BuiltLists<P>) {
     let (neighbours, payloads) = (&mut *into.neighbours, &mut *into.payloads);
     for &arc in arcs {
         let place = &mut places[(arc.list() - first) as usize];
@@ -157,11 +157,11 @@ fn fill<P: Payload>(arcs: &[KeyedArc<P>], first: VertexId, places: &mut [u32], i
     }
 }
 
-/// Scratch space, grown without copying: what it holds is of no use.
-fn grown<P: Payload>(spare: &mut Vec<KeyedArc<P>>, len: usize) -> &mut [KeyedArc<P>] {
+/// Scratch space of at least `len` arcs, grown without copying: its content is not needed.
+fn grown<P: Payload>(spare: &mut Vec<LoadArc<P>>, len: usize) -> &mut [LoadArc<P>] {
     if spare.len() < len {
         drop(std::mem::take(spare));
-        *spare = base::memory::zeroed_huge(len);
+        *spare = anden_base::memory::zeroed_huge(len);
     }
     &mut spare[..len]
 }
@@ -188,13 +188,13 @@ mod tests {
                         state ^= state >> 7;
                         state ^= state << 17;
                         let list = first + (state >> 40) % (1 << list_bits);
-                        KeyedArc::new(list as u32, (state as u32) % 100 * 0x0290_2903, i)
+                        LoadArc::new(list as u32, (state as u32) % 100 * 0x0290_2903, i)
                     })
                     .collect();
                 let mask = ((1_u64 << neighbour_bits) - 1) as u32;
                 let mut expected: Vec<_> = arcs.iter().map(|a| (a.list(), a.neighbour(), a.payload())).collect();
                 expected.sort_by_key(|&(list, neighbour, _)| (list, neighbour & mask));
-                let mut lists = Lists::default();
+                let mut lists = BuiltLists::default();
                 let mut pieces: Vec<_> = arcs.chunks_mut(len / num_pieces.max(1) + 1).collect();
                 sorter.sort(&mut pieces, first..first + (1 << list_bits), &mut lists);
                 let mut sorted = Vec::new();

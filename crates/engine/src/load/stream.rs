@@ -1,32 +1,32 @@
-//! Lists from arcs that come in the order of their keys, one after the other.
+//! Makes lists from arcs that come in ascending order.
 
-use base::VertexId;
+use anden_base::VertexId;
 
-use super::arcs::{KeyedArc, Payload};
-use super::lists::{ListSink, Lists};
+use super::arcs::{LoadArc, Payload};
+use super::lists::{BuiltLists, ListSink};
 use super::options::Duplicates;
 use crate::Result;
 
-/// Entries, and lists, that are handed on at once; a longer list is handed on whole.
+/// Arcs, and lists, that are handed on at once; a longer list is handed on whole.
 const BATCH: usize = 64 << 10;
 
 /// Collects arcs and hands whole lists on.
 pub(crate) struct ListBuilder<'a, P: Payload> {
     sink: &'a mut dyn ListSink<P>,
     duplicates: Duplicates,
-    lists: Lists<P>,
-    /// The first list of those collected.
+    lists: BuiltLists<P>,
+    /// The first of the collected lists.
     first: VertexId,
-    previous: Option<KeyedArc<P>>,
+    previous: Option<LoadArc<P>>,
 }
 
 impl<'a, P: Payload> ListBuilder<'a, P> {
     pub(crate) fn new(sink: &'a mut dyn ListSink<P>, duplicates: Duplicates) -> Self {
-        Self { sink, duplicates, lists: Lists::default(), first: 0, previous: None }
+        Self { sink, duplicates, lists: BuiltLists::default(), first: 0, previous: None }
     }
 
-    /// Takes arcs that follow those before: keys ascend, equal ones in input order.
-    pub(crate) fn extend(&mut self, arcs: &[KeyedArc<P>]) -> Result<()> {
+    /// Takes the next arcs: keys ascend, equal keys come in input order.
+    pub(crate) fn extend(&mut self, arcs: &[LoadArc<P>]) -> Result<()> {
         for &arc in arcs {
             match self.previous {
                 Some(previous) if previous.key() == arc.key() && self.duplicates != Duplicates::Keep => {
@@ -40,7 +40,8 @@ impl<'a, P: Payload> ListBuilder<'a, P> {
                     if let Some(place) = self.lists.payloads.last_mut() {
                         *place = merged;
                     }
-                    self.previous = Some(KeyedArc::from_key(arc.key(), merged));
+                    // The merged data meets the next parallel edge.
+                    self.previous = Some(LoadArc::from_key(arc.key(), merged));
                 }
                 _ => {
                     self.open(arc.list())?;
@@ -57,14 +58,15 @@ impl<'a, P: Payload> ListBuilder<'a, P> {
         Ok(())
     }
 
-    /// Makes `list` the last list.
+    /// Makes `list` the last list, with empty lists in the gap.
     fn open(&mut self, list: VertexId) -> Result<()> {
-        // The list that is due next; those up to `list` are empty.
+        // The next list to open; lists before `list` are empty.
         let mut next = self.first + self.lists.degrees.len() as VertexId;
         while next <= list {
             if self.lists.len() >= BATCH || self.lists.degrees.len() >= BATCH {
                 self.flush()?;
             }
+            // A gap may have more lists than a batch.
             let num_lists = ((list - next) as usize + 1).min(BATCH - self.lists.degrees.len().min(BATCH - 1));
             self.lists.degrees.resize(self.lists.degrees.len() + num_lists, 0);
             next += num_lists as VertexId;
@@ -81,7 +83,7 @@ impl<'a, P: Payload> ListBuilder<'a, P> {
         Ok(())
     }
 
-    /// Hands on what is left.
+    /// Hands the remaining lists on.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.flush()
     }
@@ -91,7 +93,7 @@ impl<'a, P: Payload> ListBuilder<'a, P> {
 mod tests {
     use super::*;
 
-    /// Checks that lists follow one another, and keeps their arcs.
+    /// Checks that lists come in order, and keeps their arcs.
     #[derive(Default)]
     struct Kept {
         next: VertexId,
@@ -100,7 +102,7 @@ mod tests {
     }
 
     impl ListSink<u32> for Kept {
-        fn append(&mut self, first: VertexId, lists: &mut Lists<u32>) -> Result<()> {
+        fn append(&mut self, first: VertexId, lists: &mut BuiltLists<u32>) -> Result<()> {
             assert_eq!(first, self.next);
             self.next += lists.degrees.len() as VertexId;
             lists.for_each_arc(first, |arc| self.arcs.push((arc.list(), arc.neighbour(), arc.payload())));
@@ -112,7 +114,7 @@ mod tests {
     fn build(arcs: &[(VertexId, VertexId, u32)], duplicates: Duplicates) -> Kept {
         let mut kept = Kept::default();
         let mut builder = ListBuilder::new(&mut kept, duplicates);
-        let arcs: Vec<_> = arcs.iter().map(|&(list, neighbour, w)| KeyedArc::new(list, neighbour, w)).collect();
+        let arcs: Vec<_> = arcs.iter().map(|&(list, neighbour, w)| LoadArc::new(list, neighbour, w)).collect();
         arcs.chunks(3).for_each(|arcs| builder.extend(arcs).unwrap());
         builder.finish().unwrap();
         kept

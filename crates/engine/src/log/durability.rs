@@ -1,31 +1,31 @@
-//! What of a commit survives a crash.
+//! Durabilities: which crashes a commit survives.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// When a commit is answered, and so what it survives.
+/// The moment at which a commit is answered, and thus the crashes that it survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// Once it is on the disk: it survives a power cut.
+    /// The commit is answered once it is on the disk. It survives a power cut.
     #[default]
     Sync,
-    /// Once it is in the log's file, which is on the disk so much later at most: it survives the end of the process,
-    /// and a power cut costs the last of this time and of one sync.
+    /// The commit is answered once it is in the WAL's file, which is synced at most this time later. It survives a
+    /// killed process. A power cut loses at most the commits of this time and of one sync.
     Batched(Duration),
-    /// Once it is in memory; it is written soon after. A crash may cost what was not, the youngest commits first.
+    /// The commit is answered once it is in memory, and written soon after. A crash loses at most the youngest commits.
     None,
 }
 
 impl Durability {
-    /// The time of [`Batched`](Self::Batched) where none is named.
+    /// The usual time of [`Batched`](Self::Batched).
     pub const BATCH_TIME: Duration = Duration::from_millis(5);
 
-    /// Batched, with the usual time.
+    /// [`Batched`](Self::Batched) with the usual time.
     pub fn batched() -> Self {
         Self::Batched(Self::BATCH_TIME)
     }
 
-    /// The one of two that promises more.
+    /// The stronger of two durabilities.
     #[must_use]
     pub fn strongest(self, other: Self) -> Self {
         match (self, other) {
@@ -37,10 +37,11 @@ impl Durability {
     }
 }
 
-/// A durability that many threads read and set.
+/// A durability that threads read and set concurrently.
 #[derive(Debug)]
 pub(crate) struct SharedDurability(AtomicU64);
 
+// The two ends of the range of nanoseconds stand for the durabilities without a time.
 const SYNC: u64 = 0;
 const NONE: u64 = u64::MAX;
 
@@ -57,6 +58,7 @@ impl SharedDurability {
             Durability::None => NONE,
             Durability::Batched(time) => u64::try_from(time.as_nanos()).unwrap_or(NONE).clamp(1, NONE - 1),
         };
+        // Relaxed: the number guards no other memory.
         self.0.store(number, Ordering::Relaxed);
     }
 

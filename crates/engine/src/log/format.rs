@@ -1,54 +1,54 @@
-//! The bytes of the log: segments, which begin with a header, and groups, one behind the other.
+//! The bytes of the WAL: segments, each a header and a sequence of records (*groups*).
 //!
-//! A group's header is checked on its own, so that it says something even where what it leads is gone: up to which
-//! epoch the log was durable when it was written. Its checksum covers the database's id and its place in the file, so a
-//! header that stands elsewhere, or comes from elsewhere, is none.
+//! The header of a record has its own checksum, so that it is of use even if its payload is lost. The header then tells
+//! up to which epoch the WAL was durable when the record was written. The checksum covers the database id and the place
+//! in the file. So a header copied from another place or file is not valid.
 
 use std::path::Path;
 
-use base::checksum::{crc32c, crc32c_append};
-use lama::{DatabaseId, FORMAT_VERSION};
+use anden_base::checksum::{crc32c, crc32c_append};
+use anden_snapshots::{DatabaseId, FORMAT_VERSION};
 
 use crate::Result;
 
 const MAGIC: [u8; 4] = *b"ANDW";
 
-/// The header of a segment; the first group follows it.
+/// The header of a segment; the first record follows it.
 pub(super) const SEGMENT_HEADER_BYTES: usize = 64;
-/// Where its checksum is, which covers what is before.
+/// The offset of its checksum, which covers the bytes before it.
 const SEGMENT_CRC_AT: usize = SEGMENT_HEADER_BYTES - 4;
-/// The header of a group; its payload follows it.
+/// The header of a record; its payload follows it.
 pub(super) const GROUP_HEADER_BYTES: usize = 40;
-/// Groups begin at multiples of this; zeros fill the gap.
+/// Records begin at multiples of this; zeros fill the gap.
 pub(super) const ALIGNMENT: usize = 8;
 
-/// What a segment says of itself.
+/// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SegmentHeader {
-    /// The epoch of its first group.
+    /// The epoch of its first record.
     pub(super) first_epoch: u64,
-    /// The log was durable up to here when the segment was begun.
+    /// The WAL was durable up to this epoch when the segment began.
     pub(super) synced_through: u64,
-    /// Of the opening that wrote it: each has a higher one than those before.
+    /// The generation of the opening that wrote it; generations ascend from opening to opening.
     pub(super) generation: u32,
 }
 
-/// What a group says of itself.
+/// The header of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GroupHeader {
     pub(super) payload_crc: u32,
     pub(super) epoch: u64,
     /// Bytes of the payload.
     pub(super) len: u64,
-    /// The log was durable up to here when the group was written.
+    /// The WAL was durable up to this epoch when the record was written.
     pub(super) synced_through: u64,
-    /// The checksum of the header of the group before; of the first one, that of the segment's header.
+    /// The checksum of the header before; for the first record, that of the segment's header.
     pub(super) chain: u32,
     pub(super) generation: u32,
 }
 
 impl SegmentHeader {
-    /// Its bytes, and the checksum that the first group is chained to.
+    /// The bytes of the header, and the checksum to which the first record is chained.
     pub(super) fn encode(&self, id: DatabaseId) -> ([u8; SEGMENT_HEADER_BYTES], u32) {
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -62,23 +62,25 @@ impl SegmentHeader {
         (bytes, crc)
     }
 
-    /// The header of a segment and its checksum; `None` where it was not written whole.
+    /// The header of a segment and its checksum; `None` if it was not fully written.
     ///
     /// # Errors
-    /// It is whole, and of another version or database.
+    /// The header is valid, but of another format version or database.
     pub(super) fn decode(bytes: &[u8], id: DatabaseId, path: &Path) -> Result<Option<(Self, u32)>> {
+        // A crash may leave a segment that was created and not written.
         let Some(bytes) = bytes.first_chunk::<SEGMENT_HEADER_BYTES>() else { return Ok(None) };
         let crc = u32_at(bytes, SEGMENT_CRC_AT);
         if bytes[..4] != MAGIC || crc32c(&bytes[..SEGMENT_CRC_AT]) != crc {
             return Ok(None);
         }
+        // Only a valid header tells the version: a torn one holds any number.
         let found = u32_at(bytes, 4);
         if found != FORMAT_VERSION {
             let path = path.to_owned();
-            return Err(lama::Error::OtherVersion { path, found, supported: FORMAT_VERSION }.into());
+            return Err(anden_snapshots::Error::OtherVersion { path, found, supported: FORMAT_VERSION }.into());
         }
         if bytes[8..24] != id.0 {
-            return Err(base::Error::corrupt(path, 8, "the log is that of another database").into());
+            return Err(anden_base::Error::corrupt(path, 8, "the log is that of another database").into());
         }
         let header =
             Self { first_epoch: u64_at(bytes, 24), synced_through: u64_at(bytes, 32), generation: u32_at(bytes, 40) };
@@ -86,13 +88,13 @@ impl SegmentHeader {
     }
 }
 
-/// What the checksums of headers of groups begin with.
+/// The seed of the checksums of record headers.
 pub(super) fn seed_of(id: DatabaseId) -> u32 {
     crc32c(&id.0)
 }
 
 impl GroupHeader {
-    /// Its bytes where it is written at `offset`, and the checksum that the next group is chained to.
+    /// The bytes of the header at `offset`, and the checksum to which the next record is chained.
     pub(super) fn encode(&self, seed: u32, offset: u64) -> ([u8; GROUP_HEADER_BYTES], u32) {
         let mut bytes = [0; GROUP_HEADER_BYTES];
         bytes[4..8].copy_from_slice(&self.payload_crc.to_le_bytes());
@@ -101,19 +103,20 @@ impl GroupHeader {
         bytes[24..32].copy_from_slice(&self.synced_through.to_le_bytes());
         bytes[32..36].copy_from_slice(&self.chain.to_le_bytes());
         bytes[36..40].copy_from_slice(&self.generation.to_le_bytes());
+        // Last, because the checksum covers all other bytes of the header.
         let crc = header_crc(&bytes, seed, offset);
         bytes[..4].copy_from_slice(&crc.to_le_bytes());
         (bytes, crc)
     }
 
-    /// The header at `offset`, and its checksum; `None` where there is none.
+    /// The header at `offset`, and its checksum; `None` if it is not valid.
     pub(super) fn decode(bytes: &[u8; GROUP_HEADER_BYTES], seed: u32, offset: u64) -> Option<(Self, u32)> {
         let (header, crc) = Self::decode_checked(bytes);
-        // No group has epoch 0: zeros are no header, whatever their checksum would be.
+        // No record has epoch 0, so zeros are never a header, whatever their checksum.
         (header.epoch > 0 && crc == header_crc(bytes, seed, offset)).then_some((header, crc))
     }
 
-    /// The header that was found where it is before, and its checksum.
+    /// The header and its checksum, already known to be valid.
     pub(super) fn decode_checked(bytes: &[u8; GROUP_HEADER_BYTES]) -> (Self, u32) {
         let header = Self {
             payload_crc: u32_at(bytes, 4),
@@ -134,7 +137,7 @@ fn header_crc(bytes: &[u8; GROUP_HEADER_BYTES], seed: u32, offset: u64) -> u32 {
     crc32c_append(seed, &checked)
 }
 
-/// The bytes that a group with such a payload takes.
+/// The bytes of a record with a payload of this length.
 pub(super) fn group_bytes(payload_bytes: usize) -> usize {
     (GROUP_HEADER_BYTES + payload_bytes).next_multiple_of(ALIGNMENT)
 }
@@ -186,6 +189,9 @@ mod tests {
         other[4] += 1;
         let crc = crc32c(&other[..SEGMENT_CRC_AT]);
         other[SEGMENT_CRC_AT..].copy_from_slice(&crc.to_le_bytes());
-        assert!(matches!(decode(&other, ID), Err(crate::Error::Lama(lama::Error::OtherVersion { .. }))));
+        assert!(matches!(
+            decode(&other, ID),
+            Err(crate::Error::Snapshots(anden_snapshots::Error::OtherVersion { .. }))
+        ));
     }
 }

@@ -1,56 +1,57 @@
-//! How far the log was durable, beside its segments: who lost them all, or the youngest, finds nothing in those that are
-//! left that knows of them.
+//! The durable high-water mark (file `LOG`): how far the WAL was durable. It certifies commits even if all segments are
+//! lost, or the youngest is: the remaining ones cannot tell.
 //!
-//! The file is written once for each segment, when the first commits in it are durable. What it says stays true for ever:
-//! a later snapshot has the commit, or the log does. So nobody takes it back, it needs no sync of its own, and one that is
-//! lost or torn says nothing.
+//! The file is written once for each segment, when the first commits in it are durable. The mark stays true for ever: a
+//! later snapshot has the commit, or the WAL has. Only a commit that is taken back erases it. So the mark needs no sync
+//! of its own, and a lost or torn one only certifies less.
 
 use std::path::{Path, PathBuf};
 
-use base::checksum::crc32c;
-use base::storage::{Storage, StorageFile};
-use lama::{DatabaseId, FORMAT_VERSION};
+use anden_base::checksum::crc32c;
+use anden_base::storage::{Storage, StorageFile};
+use anden_snapshots::{DatabaseId, FORMAT_VERSION};
 
 use super::format::{u32_at, u64_at};
 use crate::Result;
 
 const MAGIC: [u8; 4] = *b"ANDL";
 const MARK_BYTES: usize = 40;
-/// Where its checksum is, which covers what is before.
+/// The offset of its checksum, which covers the bytes before it.
 const CRC_AT: usize = MARK_BYTES - 4;
 
-/// A commit that was durable in the log.
+/// A commit that was durable in the WAL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct DurableMark {
     pub(super) epoch: u64,
-    /// The number of the segment that had it, or of one after that.
+    /// The number of the segment that had it, or of a later one.
     pub(super) segment: u32,
 }
 
-/// Where the mark of a database is written.
+/// The file of the mark, open for writing.
 #[derive(Debug, Default)]
 pub(super) struct MarkFile {
     file: Option<Box<dyn StorageFile>>,
-    /// What was written last by this opening.
-    written: Option<Mark>,
+    /// The mark that this opening wrote last.
+    written: Option<DurableMark>,
 }
 
-impl Mark {
-    /// The mark in a directory; `None` where there is none that is whole and of this database.
+impl DurableMark {
+    /// The mark in a directory; `None` if there is none, or it is torn or of another database.
     ///
     /// # Errors
     /// The disk failed.
     pub(super) fn read(storage: &dyn Storage, directory: &Path, id: DatabaseId) -> Result<Option<Self>> {
         match storage.read_copy(&path(directory)) {
+            // The first durable commit makes the file.
             Err(error) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => Ok(None),
             bytes => Ok(Self::decode(&bytes?, id)),
         }
     }
 
-    /// The error that names what lacks, where the log ends before the commit.
+    /// The error for a WAL that ends before the marked commit.
     pub(super) fn missing(&self, directory: &Path) -> crate::Error {
         let what = format!("commit {}, which was durable, is missing, and perhaps more", self.epoch);
-        base::Error::corrupt(&directory.join(lama::log_name(self.segment)), 0, what).into()
+        anden_base::Error::corrupt(&directory.join(anden_snapshots::log_name(self.segment)), 0, what).into()
     }
 
     fn encode(&self, id: DatabaseId) -> [u8; MARK_BYTES] {
@@ -66,6 +67,7 @@ impl Mark {
     }
 
     fn decode(bytes: &[u8], id: DatabaseId) -> Option<Self> {
+        // A torn mark certifies nothing, and is no error.
         let bytes = bytes.first_chunk::<MARK_BYTES>()?;
         let is_ours = bytes[..4] == MAGIC && u32_at(bytes, 4) == FORMAT_VERSION && bytes[8..24] == id.0;
         let is_whole = crc32c(&bytes[..CRC_AT]) == u32_at(bytes, CRC_AT);
@@ -74,51 +76,62 @@ impl Mark {
 }
 
 impl MarkFile {
-    /// What this opening wrote last.
-    pub(super) fn written(&self) -> Option<Mark> {
+    /// The mark that this opening wrote last.
+    pub(super) fn written(&self) -> Option<DurableMark> {
         self.written
     }
 
-    /// Writes that a commit is durable.
+    /// Records that a commit is durable.
     ///
     /// # Errors
-    /// The disk failed: what is there says the same as before, or nothing.
-    pub(super) fn write(&mut self, mark: Mark, storage: &dyn Storage, directory: &Path, id: DatabaseId) -> Result<()> {
+    /// The disk failed. The file then holds the old mark, or none.
+    pub(super) fn write(
+        &mut self,
+        mark: DurableMark,
+        storage: &dyn Storage,
+        directory: &Path,
+        id: DatabaseId,
+    ) -> Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             none => {
                 let path = path(directory);
                 let is_there = storage.exists(&path)?;
+                // Without a sync of the directory: a lost mark only certifies less.
                 none.insert(if is_there { storage.open_write(&path)? } else { storage.create(&path)? })
             }
         };
+        // Set before the write, because a failed write may have reached the file, and `take_back` must then erase it.
         self.written = Some(mark);
         Ok(file.write_at(0, &mark.encode(id))?)
     }
 
-    /// A commit is taken back that was durable: nothing says so any more, also after a power cut.
+    /// Erases the mark if it names this commit or a later one, and syncs: after a power cut, a commit that was taken
+    /// back must not count as durable.
     ///
     /// # Errors
-    /// The disk failed: it may say so.
+    /// The disk failed; the mark may still be there.
     pub(super) fn take_back(&mut self, epoch: u64) -> Result<()> {
         let (Some(file), Some(mark)) = (&self.file, self.written) else { return Ok(()) };
+        // An earlier commit stays durable, and so its mark stays true.
         if mark.epoch < epoch {
             return Ok(());
         }
         file.write_at(0, &[0; MARK_BYTES])?;
         file.sync_data()?;
+        // Cleared last: after an error the mark may still be in the file.
         self.written = None;
         Ok(())
     }
 }
 
 fn path(directory: &Path) -> PathBuf {
-    directory.join(lama::LOG_MARK)
+    directory.join(anden_snapshots::LOG_MARK)
 }
 
 #[cfg(test)]
 mod tests {
-    use base::storage::FaultStorage;
+    use anden_testkit::FaultStorage;
 
     use super::*;
 
@@ -126,32 +139,32 @@ mod tests {
 
     #[test]
     fn a_mark_says_what_was_written_or_nothing() {
-        let mark = Mark { epoch: 9, segment: 3 };
+        let mark = DurableMark { epoch: 9, segment: 3 };
         let bytes = mark.encode(ID);
-        assert_eq!(Mark::decode(&bytes, ID), Some(mark));
-        assert_eq!(Mark::decode(&bytes, DatabaseId([8; 16])), None);
+        assert_eq!(DurableMark::decode(&bytes, ID), Some(mark));
+        assert_eq!(DurableMark::decode(&bytes, DatabaseId([8; 16])), None);
         for place in 0..MARK_BYTES {
             let mut damaged = bytes;
             damaged[place] ^= 1;
-            assert_eq!(Mark::decode(&damaged, ID), None, "byte {place}");
-            assert_eq!(Mark::decode(&bytes[..place], ID), None, "{place} bytes");
+            assert_eq!(DurableMark::decode(&damaged, ID), None, "byte {place}");
+            assert_eq!(DurableMark::decode(&bytes[..place], ID), None, "{place} bytes");
         }
     }
 
     #[test]
-    fn what_is_taken_back_is_not_said_after_any_crash() {
+    fn rolled_back_mark_is_absent_after_any_crash() {
         let (disk, directory) = (FaultStorage::default(), Path::new("db"));
         disk.create_dir(directory).unwrap();
         let mut file = MarkFile::default();
         for segment in 1..4 {
-            file.write(Mark { epoch: 10, segment }, &disk, directory, ID).unwrap();
+            file.write(DurableMark { epoch: 10, segment }, &disk, directory, ID).unwrap();
         }
-        assert_eq!(Mark::read(&disk, directory, ID).unwrap(), Some(Mark { epoch: 10, segment: 3 }));
+        assert_eq!(DurableMark::read(&disk, directory, ID).unwrap(), Some(DurableMark { epoch: 10, segment: 3 }));
         file.take_back(11).unwrap();
-        assert_eq!(Mark::read(&disk, directory, ID).unwrap(), file.written());
+        assert_eq!(DurableMark::read(&disk, directory, ID).unwrap(), file.written());
         file.take_back(10).unwrap();
         for seed in 0..100 {
-            assert_eq!(Mark::read(&disk.after_crash(seed), directory, ID).unwrap(), None, "seed {seed}");
+            assert_eq!(DurableMark::read(&disk.after_crash(seed), directory, ID).unwrap(), None, "seed {seed}");
         }
     }
 }

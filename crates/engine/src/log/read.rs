@@ -1,43 +1,43 @@
-//! Reads a log from its files: the groups that follow a given epoch, without a hole, as far as they go.
+//! Reads the WAL: the records after a given epoch, without a gap, up to the first bad one.
 //!
-//! A record that is not what it should be ends the log, as a power cut leaves it: what was not synced reaches a disk in
-//! any order. But where anything that was written later says that the log was durable past the record, it is damage.
-//! What the manifest has is not looked for: a bad record before that is skipped.
+//! A bad record ends the WAL: after a power cut, unsynced blocks may be on the disk in any order. If a later header
+//! says that the WAL was durable beyond the record, the bad record is damage instead. Bad records up to the manifest's
+//! epoch are skipped.
 //!
-//! So it is where the [mark](Mark) beside the segments names a commit that neither they nor the manifest have.
+//! The [mark](DurableMark) also certifies: a commit that it names must be in a segment, or in the manifest.
 //!
-//! Segments are read, and the checksums of their records looked at, one ahead of who replays them, on a thread of its own:
-//! that records are whole is nothing that one of them says of another.
+//! A second thread reads one segment ahead and checks its checksums. It can, because the checksum of a record depends
+//! on no other record.
 //!
-//! All files are opened before any is read: beside a writer that removes segments, a reader has the log of one moment.
+//! All files are opened before any is read. So a reader sees the WAL of one moment, although a writer removes segments.
 //!
-//! Who reads again and again, as a reader in another process does, goes on where the last group ended. Where anything
-//! looks wrong from there, all is read again: only the whole log says what is damage.
+//! A reader in another process reads on from the end of the last record. If anything looks wrong there, it reads the
+//! whole WAL again: only the whole WAL tells damage from a torn tail.
 
 use std::path::{Path, PathBuf};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-use base::checksum::crc32c;
-use base::storage::{HeldFile, Storage};
-use lama::DatabaseId;
+use anden_base::checksum::crc32c;
+use anden_base::storage::{HeldFile, Storage};
+use anden_snapshots::DatabaseId;
 
 use super::format::{
     ALIGNMENT, GROUP_HEADER_BYTES, GroupHeader, SEGMENT_HEADER_BYTES, SegmentHeader, group_bytes, seed_of,
 };
-use super::mark::Mark;
+use super::mark::DurableMark;
 use crate::Result;
 
-/// A group as it was logged.
+/// A record as it was logged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoggedGroup<'a> {
     pub(crate) epoch: u64,
     pub(crate) payload: &'a [u8],
-    /// Where the payload is.
+    /// The file and the place of the payload in it.
     pub(crate) path: &'a Path,
     pub(crate) offset: u64,
 }
 
-/// Where a log is, and of which database.
+/// The place of a WAL, and its database.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogPlace<'a> {
     pub(crate) storage: &'a dyn Storage,
@@ -45,13 +45,13 @@ pub(crate) struct LogPlace<'a> {
     pub(crate) id: DatabaseId,
 }
 
-/// The files of a log, held open: a writer in another process may remove them while they are read.
+/// The open files of a WAL: a writer in another process may remove them while they are read.
 #[derive(Debug)]
 pub(crate) struct HeldLog<'a> {
     place: LogPlace<'a>,
-    /// The mark beside the segments.
-    mark: Option<Mark>,
-    /// By number.
+    /// The durable high-water mark beside the segments.
+    mark: Option<DurableMark>,
+    /// In the order of their numbers.
     segments: Vec<HeldSegment>,
 }
 
@@ -62,93 +62,94 @@ struct HeldSegment {
     file: Box<dyn HeldFile>,
 }
 
-/// What was found of a log.
+/// The result of reading a WAL.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
-    /// The segments that are whole or were begun well, in order.
+pub(crate) struct WalScan {
+    /// The segments with a whole header, in order.
     pub(super) segments: Vec<FoundSegment>,
-    /// Where the log ends although something follows.
-    pub(super) cut: Option<Cut>,
-    /// The epoch of the last group, or that of the manifest.
+    /// The torn tail, if something follows the last record.
+    pub(super) cut: Option<TornTail>,
+    /// The epoch of the last record, or of the manifest.
     pub(crate) through: u64,
-    /// The last epoch of which anything that was found says that it was durable.
+    /// The last epoch that a header or the mark certifies as durable.
     pub(super) certified: u64,
-    /// The highest number of a segment, and the highest generation.
+    /// The highest segment number and the highest generation.
     pub(super) number: u32,
     pub(super) generation: u32,
-    /// Where the last group ends.
-    pub(crate) bookmark: Option<Bookmark>,
+    /// The LSN behind the last record.
+    pub(crate) bookmark: Option<Lsn>,
 }
 
-/// Where a group of a log ends.
+/// An LSN: the end of a record in the WAL.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bookmark {
-    /// Of the segment.
+pub(crate) struct Lsn {
+    /// The number of the segment.
     number: u32,
     generation: u32,
-    /// Where the group begins, and where it ends.
+    /// The begin and the end of the record.
     start: usize,
     offset: usize,
     chain: u32,
-    /// Of the group.
+    /// The epoch of the record.
     epoch: u64,
 }
 
-/// A segment of a log.
+/// A segment of a WAL.
 #[derive(Debug)]
 pub(super) struct FoundSegment {
     pub(super) number: u32,
     pub(super) path: PathBuf,
-    /// The epoch of its last group; that before its first where it has none.
+    /// The epoch of its last record; without any, the epoch before its first.
     pub(super) last_epoch: u64,
     pub(super) num_bytes: u64,
 }
 
-/// What a crash left behind the end of the log.
+/// The torn tail that a crash left.
 #[derive(Debug)]
-pub(super) struct Cut {
-    /// The end, within the last segment that was found; `None` where that stays as it is.
+pub(super) struct TornTail {
+    /// The end of the last kept segment; `None` if it stays as it is.
     pub(super) offset: Option<u64>,
-    /// What is younger.
+    /// The younger segments.
     pub(super) removed: Vec<PathBuf>,
 }
 
-/// A record that is not what it should be.
-struct Bad {
+/// A record that is not valid.
+struct BadRecord {
     offset: usize,
-    /// The epoch that was expected there.
+    /// The epoch of the record that was expected there.
     epoch: u64,
     what: &'static str,
 }
 
-/// How far reading has come.
-struct Reading<'a> {
+/// The state of reading.
+struct WalScanner<'a> {
     log: &'a HeldLog<'a>,
     seed: u32,
-    /// The epoch that the manifest has.
+    /// The epoch of the manifest.
     after: u64,
-    /// Where the last group ended that was read before.
-    known: Option<Bookmark>,
-    found: Found,
+    /// The end of the last record that was read before.
+    known: Option<Lsn>,
+    found: WalScan,
 }
 
 impl<'a> LogPlace<'a> {
-    /// The names of the segments, by number.
+    /// The segments, in the order of their numbers.
     pub(super) fn segments(&self) -> Result<Vec<(u32, PathBuf)>> {
         let names = self.storage.list(self.directory)?;
-        let numbers = names.into_iter().filter_map(|name| Some((lama::log_number(&name)?, self.directory.join(name))));
+        let numbers =
+            names.into_iter().filter_map(|name| Some((anden_snapshots::log_number(&name)?, self.directory.join(name))));
         let mut segments: Vec<_> = numbers.collect();
         segments.sort_unstable();
         Ok(segments)
     }
 
-    /// Opens all files of the log.
+    /// Opens all files of the WAL.
     ///
     /// # Errors
-    /// The disk failed; a writer removed one meanwhile, which published a manifest before.
+    /// The disk failed; a writer removed a file meanwhile, after it published a manifest.
     pub(crate) fn hold(self) -> Result<HeldLog<'a>> {
-        // The mark first: a writer that removes segments has published a manifest before.
-        let mark = Mark::read(self.storage, self.directory, self.id)?;
+        // The mark first. If a writer removes segments after that, a manifest is published that has their commits.
+        let mark = DurableMark::read(self.storage, self.directory, self.id)?;
         let hold = |(number, path): (u32, PathBuf)| {
             let file = self.storage.open_read(&path)?;
             Ok(HeldSegment { number, path, file })
@@ -157,23 +158,25 @@ impl<'a> LogPlace<'a> {
         Ok(HeldLog { place: self, mark, segments })
     }
 
-    /// Calls `replay` with the groups after the epoch `after`, which the manifest has.
+    /// Calls `replay` with the records after the epoch `after` of the manifest.
     ///
     /// # Errors
-    /// Damage: a record that was durable is not what it was, or lacks; a log of another database or version; what
-    /// `replay` returns; the disk failed.
-    pub(crate) fn read(self, after: u64, replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>) -> Result<Found> {
+    /// Damage: a durable record is bad or missing; a WAL of another database or format version; an error of `replay`;
+    /// the disk failed.
+    pub(crate) fn read(self, after: u64, replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>) -> Result<WalScan> {
         self.hold()?.read(after, None, replay)
     }
 
-    /// The bytes of a segment, and the place in them before which all groups have this epoch or are older.
+    /// The bytes of a segment, and the end of its records up to this epoch.
     pub(super) fn segment_through(self, path: &Path, epoch: u64) -> Result<(Vec<u8>, usize)> {
         let (bytes, seed) = (self.storage.read_copy(path)?, seed_of(self.id));
         let is_older =
             SegmentHeader::decode(&bytes, self.id, path)?.is_some_and(|(header, _)| header.first_epoch <= epoch);
+        // A segment that begins later is rewritten whole, with its header.
         let mut place = if is_older { SEGMENT_HEADER_BYTES } else { 0 };
         while is_older
-            && let Record::Group { header, payload, .. } = record(bytes.get(place..).unwrap_or_default(), place, seed)
+            && let SegmentRecord::Group { header, payload, .. } =
+                record(bytes.get(place..).unwrap_or_default(), place, seed)
             && header.epoch <= epoch
         {
             place += group_bytes(payload.len());
@@ -183,16 +186,18 @@ impl<'a> LogPlace<'a> {
 }
 
 impl HeldLog<'_> {
-    /// As [`LogPlace::read`], for a reader that has read groups before, the last of them that which ends at `known`.
+    /// As [`LogPlace::read`]. `known` is the end of the last record that the reader has read before.
     fn read(
         &self,
         after: u64,
-        known: Option<Bookmark>,
+        known: Option<Lsn>,
         replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
-    ) -> Result<Found> {
+    ) -> Result<WalScan> {
+        // The manifest certifies its own commits, even if no segment has them any more.
         let certified = self.mark.map_or(after, |mark| mark.epoch.max(after));
-        let found = Found { through: after, certified, ..Found::default() };
-        let mut reading = Reading { log: self, seed: self.seed(), after, known, found };
+        let found = WalScan { through: after, certified, ..WalScan::default() };
+        let mut reading = WalScanner { log: self, seed: self.seed(), after, known, found };
+        // Segments with a torn header count too: no later segment may take the number of one.
         reading.found.number = self.segments.last().map_or(0, |segment| segment.number);
         std::thread::scope(|scope| {
             let mut ahead = None;
@@ -202,49 +207,52 @@ impl HeldLog<'_> {
                     Some(ahead) => join(ahead)?,
                     None => segment.read(self.seed())?,
                 };
+                // The next segment is read while this one is replayed.
                 ahead = later.first().and_then(|segment| segment.read_ahead(self.seed(), scope));
                 let Some(bad) = reading.segment(segment, &bytes, replay)? else { continue };
                 if bad.offset > 0 && reading.goes_on(later.first(), bad.epoch)? {
-                    // What is left behind the end of a segment that another one followed is not of the log.
+                    // Garbage behind a sealed segment: a record that was refused and could not be cut off.
                     continue;
                 }
                 reading.require_unsynced(&bad, &segment.path, &bytes.bytes, later)?;
                 let is_begun = bad.offset > 0;
                 let removed = if is_begun { later } else { &self.segments[index..] };
-                reading.found.cut = Some(Cut {
+                reading.found.cut = Some(TornTail {
                     offset: is_begun.then_some(bad.offset as u64),
                     removed: removed.iter().map(|segment| segment.path.clone()).collect(),
                 });
                 break;
             }
+            // Only at the end, because the marked commit may be in the last segment.
             reading.require_marked()?;
             reading.require_known_end()
         })?;
         Ok(reading.found)
     }
 
-    /// As [`read`](Self::read), for a reader that has read up to the epoch `after`, and the place of that if it is known.
-    /// Gives the place where the log ends, if any group was read.
+    /// As [`read`](Self::read), for a reader that has read up to the epoch `after`, and knows the LSN of that if
+    /// `bookmark` is given. Returns the new LSN, if any record was read.
     ///
-    /// Cost: what follows that place is read.
+    /// Cost: reads the part behind the LSN.
     ///
     /// # Errors
-    /// As [`LogPlace::read`]; the writer took back what was read before.
+    /// As [`LogPlace::read`]; the writer took a record back that was read before.
     pub(crate) fn read_on(
         &self,
         after: u64,
-        bookmark: Option<Bookmark>,
+        bookmark: Option<Lsn>,
         replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
-    ) -> Result<Option<Bookmark>> {
+    ) -> Result<Option<Lsn>> {
+        // The bookmark leads on only from the commit that the reader shows.
         let Some(bookmark) = bookmark.filter(|bookmark| bookmark.epoch == after) else {
             return Ok(self.read(after, None, replay)?.bookmark);
         };
-        let found = Found { through: after, bookmark: Some(bookmark), ..Found::default() };
-        let mut reading = Reading { log: self, seed: self.seed(), after, known: Some(bookmark), found };
+        let found = WalScan { through: after, bookmark: Some(bookmark), ..WalScan::default() };
+        let mut reading = WalScanner { log: self, seed: self.seed(), after, known: Some(bookmark), found };
         match reading.go_on(bookmark, replay)? && reading.require_marked().is_ok() {
             true => Ok(reading.found.bookmark),
             false => {
-                let Found { through, bookmark, .. } = reading.found;
+                let WalScan { through, bookmark, .. } = reading.found;
                 Ok(self.read(through, bookmark, replay)?.bookmark.or(bookmark))
             }
         }
@@ -256,61 +264,63 @@ impl HeldLog<'_> {
 }
 
 impl HeldSegment {
-    /// Reads the segment, and finds out how far its records are whole.
+    /// Reads the segment, and finds how far its records are valid.
     fn read(&self, seed: u32) -> Result<SegmentBytes> {
         let bytes = self.file.read_all()?;
         let mut checked = SEGMENT_HEADER_BYTES;
-        while let Record::Group { payload, .. } = record(bytes.get(checked..).unwrap_or_default(), checked, seed) {
+        while let SegmentRecord::Group { payload, .. } = record(bytes.get(checked..).unwrap_or_default(), checked, seed)
+        {
             checked += group_bytes(payload.len());
         }
         Ok(SegmentBytes { bytes, checked })
     }
 
-    /// The same on another thread; `None` where the system has none.
+    /// As [`read`](Self::read), on another thread; `None` if the system has none.
     fn read_ahead<'scope>(
         &'scope self,
         seed: u32,
         scope: &'scope Scope<'scope, '_>,
     ) -> Option<ScopedJoinHandle<'scope, Result<SegmentBytes>>> {
+        // Without a thread, the caller reads the segment itself when its turn comes.
         Builder::new().name("anden-log-ahead".into()).spawn_scoped(scope, move || self.read(seed)).ok()
     }
 }
 
-/// What a thread found; what it panicked with goes on here.
+/// The result of a thread; its panic continues here.
 fn join<T>(thread: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// The bytes of a segment.
+/// The bytes of a segment, with their checksums checked.
 struct SegmentBytes {
     bytes: Vec<u8>,
-    /// The records before this place are whole, each on its own.
+    /// The records before this offset are valid, each on its own.
     checked: usize,
 }
 
-/// What stands at a place of a segment.
-enum Record<'a> {
+/// The content at an offset of a segment.
+enum SegmentRecord<'a> {
     Group {
         header: GroupHeader,
         crc: u32,
         payload: &'a [u8],
     },
-    /// Nothing but zeros from here on.
+    /// Only zeros from here on.
     End,
     Bad(&'static str),
 }
 
-impl Reading<'_> {
-    /// Reads a segment; says what ends it too early.
+impl WalScanner<'_> {
+    /// Reads a segment. Returns the bad record that ends it early, if any.
     fn segment(
         &mut self,
         segment: &HeldSegment,
         SegmentBytes { bytes, checked }: &SegmentBytes,
         replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
-    ) -> Result<Option<Bad>> {
+    ) -> Result<Option<BadRecord>> {
         let (number, path) = (segment.number, &*segment.path);
         let next = self.found.through + 1;
-        let bad = |offset, epoch, what| Ok(Some(Bad { offset, epoch, what }));
+        let bad = |offset, epoch, what| Ok(Some(BadRecord { offset, epoch, what }));
         let Some((header, mut chain)) = SegmentHeader::decode(bytes, self.log.place.id, path)? else {
             return bad(0, next, "the header of a segment is not whole");
         };
@@ -329,10 +339,12 @@ impl Reading<'_> {
         let mut offset = SEGMENT_HEADER_BYTES;
         loop {
             let rest = bytes.get(offset..).unwrap_or_default();
+            // The thread that reads ahead has verified the checksums up to `checked`.
             let found = if offset < *checked { checked_record(rest) } else { record(rest, offset, self.seed) };
             let what = match found {
-                Record::End => return Ok(None),
-                Record::Group { header: group, crc, payload } => {
+                SegmentRecord::End => return Ok(None),
+                SegmentRecord::Group { header: group, crc, payload } => {
+                    // The chain excludes a record that followed another one, for example one that was taken back.
                     if group.chain == chain && group.epoch == expected && group.generation == header.generation {
                         self.require_known(path, offset, expected, crc)?;
                         self.group(path, offset, expected, payload, replay)?;
@@ -340,18 +352,18 @@ impl Reading<'_> {
                         let (start, generation) = (offset, header.generation);
                         offset += group_bytes(payload.len());
                         self.found.bookmark =
-                            Some(Bookmark { number, generation, start, offset, chain: crc, epoch: expected });
+                            Some(Lsn { number, generation, start, offset, chain: crc, epoch: expected });
                         (chain, expected) = (crc, expected + 1);
                         continue;
                     }
                     "a record does not follow the one before it"
                 }
-                Record::Bad(what) => what,
+                SegmentRecord::Bad(what) => what,
             };
             if expected > self.after {
                 return bad(offset, expected, what);
             }
-            // The manifest has what was here: the log goes on with the first group that it has not.
+            // A snapshot has this record: continue with the first one that the manifest lacks.
             match self.resume(bytes, offset, header.generation) {
                 Some((place, group)) => (offset, expected, chain) = (place, group.epoch, group.chain),
                 None => return Ok(None),
@@ -359,12 +371,15 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads what follows a group; false where that is not certain to be right. What was read until then is.
-    fn go_on(&mut self, from: Bookmark, replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>) -> Result<bool> {
+    /// Reads on behind a record. Returns false if that fails or is uncertain; the records replayed until then are
+    /// valid.
+    fn go_on(&mut self, from: Lsn, replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>) -> Result<bool> {
         let segments = &self.log.segments;
         let Ok(place) = segments.binary_search_by_key(&from.number, |segment| segment.number) else { return Ok(false) };
         let (HeldSegment { path, file, .. }, later) = (&segments[place], &segments[place + 1..]);
+        // A shorter file was cut: the writer took the record back.
         let Some(len) = file.len()?.checked_sub(from.offset as u64) else { return Ok(false) };
+        // The record before the LSN must be the one that was read: the writer may have taken it back.
         let mut last = [0; GROUP_HEADER_BYTES];
         file.read_at(from.start as u64, &mut last)?;
         if GroupHeader::decode(&last, self.seed, from.start as u64).is_none_or(|(_, crc)| crc != from.chain) {
@@ -372,13 +387,13 @@ impl Reading<'_> {
         }
         let mut bytes = vec![0; len as usize];
         file.read_at(from.offset as u64, &mut bytes)?;
-        let Bookmark { generation, mut chain, .. } = from;
+        let Lsn { generation, mut chain, .. } = from;
         let mut start = 0;
         loop {
             let offset = from.offset + start;
             match record(bytes.get(start..).unwrap_or_default(), offset, self.seed) {
-                Record::End => break,
-                Record::Group { header, crc, payload } => {
+                SegmentRecord::End => break,
+                SegmentRecord::Group { header, crc, payload } => {
                     let epoch = self.found.through + 1;
                     if (header.chain, header.epoch, header.generation) != (chain, epoch, generation) {
                         return Ok(false);
@@ -387,9 +402,10 @@ impl Reading<'_> {
                     start += group_bytes(payload.len());
                     chain = crc;
                     self.found.bookmark =
-                        Some(Bookmark { start: offset, offset: from.offset + start, chain, epoch, ..from });
+                        Some(Lsn { start: offset, offset: from.offset + start, chain, epoch, ..from });
                 }
-                Record::Bad(_) => return Ok(false),
+                // The writer may be in the middle of this record. Reading the whole WAL decides.
+                SegmentRecord::Bad(_) => return Ok(false),
             }
         }
         for segment in later {
@@ -411,19 +427,20 @@ impl Reading<'_> {
         if let Some(segment) = self.found.segments.last_mut() {
             segment.last_epoch = epoch;
         }
+        // A snapshot has this commit.
         if epoch <= self.after {
             return Ok(());
         }
         let offset = (offset + GROUP_HEADER_BYTES) as u64;
         if epoch <= self.found.through {
-            return Err(base::Error::corrupt(path, offset, format!("commit {epoch} is in the log twice")).into());
+            return Err(anden_base::Error::corrupt(path, offset, format!("commit {epoch} is in the log twice")).into());
         }
         replay(LoggedGroup { epoch, payload, path, offset })?;
         self.found.through = epoch;
         Ok(())
     }
 
-    /// Refuses another group in the place of the last one that was read before: its writer took that back.
+    /// Refuses another record in place of the last one that was read before: the writer took that one back.
     fn require_known(&self, path: &Path, offset: usize, epoch: u64, crc: u32) -> Result<()> {
         match self.known.filter(|known| known.epoch == epoch && known.chain != crc) {
             Some(_) => Err(taken_back(path, offset, epoch)),
@@ -431,7 +448,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Refuses a log that ends before the last group that was read before. One that is gone, a snapshot has.
+    /// Refuses a WAL that ends before the last record that was read before. A removed record is in a snapshot.
     fn require_known_end(&self) -> Result<()> {
         match (self.known, self.found.segments.last()) {
             (Some(known), Some(last)) if last.last_epoch < known.epoch => {
@@ -441,7 +458,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The first group from `offset` on that the manifest lacks, though none before it is.
+    /// The first record from `offset` on that the manifest lacks; earlier bad records are skipped.
     fn resume(&self, bytes: &[u8], offset: usize, generation: u32) -> Option<(usize, GroupHeader)> {
         let is_next = |header: &GroupHeader| header.epoch == self.after + 1 && header.generation == generation;
         headers(bytes, offset, self.seed).find(|(_, header)| is_next(header))
@@ -452,6 +469,7 @@ impl Reading<'_> {
         let Some(HeldSegment { path, file, .. }) = next else { return Ok(false) };
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
         match file.read_at(0, &mut bytes) {
+            // A file that is shorter than a header begins no epoch.
             Err(error) if error.io_kind() == Some(std::io::ErrorKind::UnexpectedEof) => return Ok(false),
             read => read?,
         }
@@ -459,7 +477,7 @@ impl Reading<'_> {
         Ok(header.is_some_and(|(header, _)| header.first_epoch == epoch))
     }
 
-    /// Refuses a log that ends before a commit that was durable.
+    /// Refuses a WAL that ends before the commit of the mark.
     fn require_marked(&self) -> Result<()> {
         match self.log.mark {
             Some(mark) if mark.epoch > self.found.through => Err(mark.missing(self.log.place.directory)),
@@ -467,11 +485,12 @@ impl Reading<'_> {
         }
     }
 
-    /// Refuses a bad record if what is behind it, or the mark, says that it was durable.
-    fn require_unsynced(&self, bad: &Bad, path: &Path, bytes: &[u8], later: &[HeldSegment]) -> Result<()> {
+    /// Refuses a bad record if a later header or the mark certifies it as durable.
+    fn require_unsynced(&self, bad: &BadRecord, path: &Path, bytes: &[u8], later: &[HeldSegment]) -> Result<()> {
         let certifies = |synced_through: u64| synced_through >= bad.epoch;
         let has_certificate = |bytes: &[u8], from: usize, path: &Path| -> Result<bool> {
             let segment = SegmentHeader::decode(bytes, self.log.place.id, path)?;
+            // A header before the bad record was written earlier, and cannot certify that record.
             let of_segment = from < SEGMENT_HEADER_BYTES && segment.is_some_and(|(s, _)| certifies(s.synced_through));
             let from = from.max(SEGMENT_HEADER_BYTES);
             Ok(of_segment || headers(bytes, from, self.seed).any(|(_, header)| certifies(header.synced_through)))
@@ -485,47 +504,53 @@ impl Reading<'_> {
             return Ok(());
         }
         let what = format!("{}: commit {}, which was durable, cannot be read", bad.what, bad.epoch);
-        Err(base::Error::corrupt(path, bad.offset as u64, what).into())
+        Err(anden_base::Error::corrupt(path, bad.offset as u64, what).into())
     }
 }
 
 fn taken_back(path: &Path, offset: usize, epoch: u64) -> crate::Error {
-    base::Error::corrupt(path, offset as u64, format!("commit {epoch}, which was read before, was taken back")).into()
+    anden_base::Error::corrupt(path, offset as u64, format!("commit {epoch}, which was read before, was taken back"))
+        .into()
 }
 
-/// The headers of groups that stand anywhere from `offset` on.
+/// The valid headers at any aligned offset from `offset` on.
 fn headers(bytes: &[u8], offset: usize, seed: u32) -> impl Iterator<Item = (usize, GroupHeader)> + '_ {
     let places = (offset.next_multiple_of(ALIGNMENT)..).step_by(ALIGNMENT);
     let places = places.take_while(|place| place + GROUP_HEADER_BYTES <= bytes.len());
     places.filter_map(move |place| {
+        // A preallocated end is all zeros, which are no header. Skipping them saves most checksums.
         let header = bytes[place..].first_chunk().filter(|bytes| bytes[..8] != [0; 8] || cfg!(fuzzing))?;
         GroupHeader::decode(header, seed, place as u64).map(|(header, _)| (place, header))
     })
 }
 
-/// What `rest` begins with, which stands at `offset`.
-fn record(rest: &[u8], offset: usize, seed: u32) -> Record<'_> {
+/// The content that `rest` begins with, at `offset` of the segment.
+fn record(rest: &[u8], offset: usize, seed: u32) -> SegmentRecord<'_> {
     let header = rest.first_chunk::<GROUP_HEADER_BYTES>();
     let Some((header, crc)) = header.and_then(|header| GroupHeader::decode(header, seed, offset as u64)) else {
+        // Files grow by zeros, so zeros are the regular end of a segment.
         return match rest.iter().all(|&byte| byte == 0) {
-            true => Record::End,
-            false => Record::Bad("the header of a record is damaged"),
+            true => SegmentRecord::End,
+            false => SegmentRecord::Bad("the header of a record is damaged"),
         };
     };
+    // The length is checked against the bytes at hand before they are sliced.
     let payload = usize::try_from(header.len).ok().and_then(|len| rest[GROUP_HEADER_BYTES..].get(..len));
     match payload {
-        None => Record::Bad("a record is cut"),
-        Some(payload) if crc32c(payload) != header.payload_crc => Record::Bad("the checksum of a record does not fit"),
-        Some(payload) => Record::Group { header, crc, payload },
+        None => SegmentRecord::Bad("a record is cut"),
+        Some(payload) if crc32c(payload) != header.payload_crc => {
+            SegmentRecord::Bad("the checksum of a record does not fit")
+        }
+        Some(payload) => SegmentRecord::Group { header, crc, payload },
     }
 }
 
-/// What `rest` begins with, which was found to be whole before.
-fn checked_record(rest: &[u8]) -> Record<'_> {
+/// The record that `rest` begins with, without a second check of its checksums.
+fn checked_record(rest: &[u8]) -> SegmentRecord<'_> {
     let found = rest.split_first_chunk::<GROUP_HEADER_BYTES>().and_then(|(header, behind)| {
         let (header, crc) = GroupHeader::decode_checked(header);
         let payload = behind.get(..usize::try_from(header.len).ok()?)?;
-        Some(Record::Group { header, crc, payload })
+        Some(SegmentRecord::Group { header, crc, payload })
     });
-    found.unwrap_or(Record::Bad("a record is cut"))
+    found.unwrap_or(SegmentRecord::Bad("a record is cut"))
 }

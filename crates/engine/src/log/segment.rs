@@ -1,28 +1,28 @@
-//! The files that a log is written to.
+//! The segment files of a WAL.
 //!
-//! A file grows by zeros, many at a time, which groups then take the place of: so a sync has only their bytes to write,
-//! and what is behind the last group is known to be none.
+//! A file is extended with zeros in large steps, and records replace them. So a sync has only the bytes of records to
+//! write, and the zeros behind the last record are known to be no record.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use base::storage::{FileIdentity, Storage, StorageFile};
-use lama::DatabaseId;
+use anden_base::storage::{FileIdentity, Storage, StorageFile};
+use anden_snapshots::DatabaseId;
 
 use super::format::{SEGMENT_HEADER_BYTES, SegmentHeader};
-use super::mark::{Mark, MarkFile};
+use super::mark::{DurableMark, MarkFile};
 use super::read::FoundSegment;
-use crate::Result;
+use crate::{Error, Result};
 
-/// The bytes by which a short file grows, and those by which it does at most; in between it doubles.
+/// The smallest and the largest step by which a file grows; in between, the file doubles.
 const FIRST_STEP: u64 = 64 << 10;
 const LAST_STEP: u64 = 4 << 20;
 
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// A file of a segment that was created by this opening.
+/// The file of a segment that this opening created.
 #[derive(Clone, Debug)]
 struct SegmentFile {
     file: Arc<dyn StorageFile>,
@@ -30,57 +30,57 @@ struct SegmentFile {
     identity: FileIdentity,
 }
 
-/// The segment that groups are appended to.
+/// The segment to which records are appended.
 #[derive(Debug)]
 pub(super) struct Segment {
     file: SegmentFile,
     pub(super) number: u32,
     first_epoch: u64,
-    /// The bytes of header and groups.
+    /// Bytes of header and records.
     written: u64,
-    /// The bytes of the file.
+    /// Bytes of the file.
     len: u64,
 }
 
-/// A segment that nothing is appended to any more.
+/// A sealed segment.
 #[derive(Debug)]
-pub(super) struct Closed {
+pub(super) struct SealedSegment {
     path: PathBuf,
     number: u32,
     last_epoch: u64,
     num_bytes: u64,
-    /// Where it may not be durable yet.
+    /// The file, if it may not be durable yet.
     unsynced: Option<SegmentFile>,
 }
 
-/// The files of a log, as they are on the disk.
+/// The files of a WAL on the disk.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct WalFiles {
     pub(super) storage: Arc<dyn Storage>,
     pub(super) directory: PathBuf,
     pub(super) id: DatabaseId,
     pub(super) generation: u32,
-    closed: VecDeque<Closed>,
+    closed: VecDeque<SealedSegment>,
     current: Option<Segment>,
     next_number: u32,
-    /// The names of segments below this number are durable.
+    /// The directory entries of segments below this number are durable.
     named_below: u32,
     mark: MarkFile,
-    /// When the directory was compared before a write the last time.
+    /// When the directory was last checked before a write.
     pub(super) checked_at: Option<Instant>,
 }
 
-/// What a sync is to make durable.
+/// The work of one sync.
 pub(super) struct Unsynced {
     files: Vec<SegmentFile>,
-    /// Segments below this number will be durable, and closed ones need no more syncs.
+    /// Segments below this number will be durable; sealed ones need no further sync.
     below: u32,
     directory: Option<PathBuf>,
     storage: Arc<dyn Storage>,
 }
 
 impl Segment {
-    /// Appends bytes. On an error the file is as it was, as far as it lets itself be cut.
+    /// Appends bytes. On an error the file is cut to its old length, if the system allows that.
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.make_room(self.written + bytes.len() as u64);
         if let Err(error) = self.file.file.write_at(self.written, bytes) {
@@ -88,11 +88,13 @@ impl Segment {
             return Err(error.into());
         }
         self.written += bytes.len() as u64;
+        // If `make_room` failed, the write itself has extended the file.
         self.len = self.len.max(self.written);
         Ok(())
     }
 
-    /// Makes the file longer than `needed`; where there is no room for that, perhaps there is for what is needed.
+    /// Extends the file beyond `needed`, if the disk has space. On an error it stays as it is: `needed` alone may still
+    /// fit.
     fn make_room(&mut self, needed: u64) {
         if needed <= self.len {
             return;
@@ -100,7 +102,7 @@ impl Segment {
         let before = self.len;
         let step = self.len.clamp(FIRST_STEP, LAST_STEP);
         let end = (needed + step).next_multiple_of(FIRST_STEP);
-        // What is about to be written needs no zeros before.
+        // The bytes up to `needed` are about to be written anyway.
         let mut place = before.max(needed);
         while place < end {
             let len = ZEROS.len().min((end - place) as usize);
@@ -112,14 +114,14 @@ impl Segment {
         self.len = end;
     }
 
-    /// Cuts the file. Where that fails, what is left behind `len` is overwritten next, or no record.
+    /// Cuts the file. If that fails, the next record overwrites the rest, which is no valid record.
     fn cut_to(&mut self, len: u64) {
         let _ = self.file.file.set_len(len);
         self.len = len;
     }
 }
 
-impl Files {
+impl WalFiles {
     pub(super) fn new(storage: Arc<dyn Storage>, directory: &Path, id: DatabaseId) -> Self {
         let (closed, directory) = (VecDeque::new(), directory.to_owned());
         let (current, mark) = (None, MarkFile::default());
@@ -137,59 +139,61 @@ impl Files {
         }
     }
 
-    /// Goes on behind segments that were found, which are durable.
+    /// Continues behind segments that were found, which are durable.
     pub(super) fn follow(&mut self, segments: Vec<FoundSegment>, generation: u32, last_number: u32) {
         self.generation = generation.saturating_add(1);
         self.next_number = last_number.saturating_add(1);
         self.named_below = self.next_number;
-        self.closed.extend(segments.into_iter().map(|FoundSegment { number, path, last_epoch, num_bytes }| Closed {
-            path,
-            number,
-            last_epoch,
-            num_bytes,
-            unsynced: None,
+        self.closed.extend(segments.into_iter().map(|FoundSegment { number, path, last_epoch, num_bytes }| {
+            SealedSegment { path, number, last_epoch, num_bytes, unsynced: None }
         }));
     }
 
-    /// Ends the current segment, whose last group has this epoch, and begins one; gives what its first group is
-    /// chained to.
+    /// Seals the current segment, whose last record has the epoch `last_epoch`, and begins the next one. Returns the
+    /// checksum to which its first record is chained.
     pub(super) fn begin(&mut self, last_epoch: u64, first_epoch: u64, synced_through: u64) -> Result<u32> {
         let number = self.next_number;
-        let path = self.directory.join(lama::log_name(number));
+        let path = self.directory.join(anden_snapshots::log_name(number));
         let header = SegmentHeader { first_epoch, synced_through, generation: self.generation };
         let (bytes, crc) = header.encode(self.id);
         let file: Arc<dyn StorageFile> = self.storage.create(&path)?.into();
-        // Whatever becomes of the file: no other gets its name.
+        // No other segment may get this name, even if the file fails.
         self.next_number = number.saturating_add(1);
-        let file = SegmentFile { identity: file.identity()?, file, path };
-        let mut segment = Segment { file, number, first_epoch, written: 0, len: 0 };
-        if let Err(error) = segment.append(&bytes) {
-            let _ = self.storage.remove_file(&segment.file.path);
-            return Err(error);
-        }
+        let begun = file.identity().map_err(Error::from).and_then(|identity| {
+            let file = SegmentFile { identity, file, path: path.clone() };
+            let mut segment = Segment { file, number, first_epoch, written: 0, len: 0 };
+            segment.append(&bytes).map(|()| segment)
+        });
+        let segment = begun.inspect_err(|_| {
+            // A missing or half header would count as damage once later records are durable.
+            let _ = self.storage.remove_file(&path);
+        })?;
+        // The old segment stays current until the header of the new one is in its file.
         if let Some(Segment { file, number, written, len, .. }) = self.current.replace(segment) {
             let (path, num_bytes) = (file.path.clone(), len.max(written));
-            self.closed.push_back(Closed { path, number, last_epoch, num_bytes, unsynced: Some(file) });
+            self.closed.push_back(SealedSegment { path, number, last_epoch, num_bytes, unsynced: Some(file) });
         }
         Ok(crc)
     }
 
-    /// Appends groups to the current segment.
+    /// Appends records to the current segment.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<()> {
         match &mut self.current {
             Some(segment) => segment.append(bytes),
+            // Without a current segment no record waits, because a snapshot has all.
             None => Ok(()),
         }
     }
 
-    /// Where the current segment must stand.
+    /// The path and the identity that the current segment must have.
     pub(super) fn current_name(&self) -> Option<(&Path, FileIdentity)> {
         self.current.as_ref().map(|segment| (&*segment.file.path, segment.file.identity))
     }
 
-    /// Takes the last groups of the current segment back, from this epoch on; what they took is durable as zeros or not
-    /// there.
+    /// Takes back the records of the current segment from this epoch on. On success their bytes are durably gone, or
+    /// zeros.
     pub(super) fn take_back(&mut self, epoch: u64, end: u64) -> Result<()> {
+        // The mark first: it must not certify a record that is gone.
         self.mark.take_back(epoch)?;
         let Some(segment) = self.current.as_mut().filter(|segment| segment.written > end) else { return Ok(()) };
         segment.file.file.set_len(end)?;
@@ -197,25 +201,27 @@ impl Files {
         Ok(segment.file.file.sync_data()?)
     }
 
-    /// What is to be synced so that everything is durable that was written.
+    /// The files to sync so that all written records are durable.
     pub(super) fn unsynced(&self) -> Unsynced {
         let closed = self.closed.iter().filter_map(|segment| segment.unsynced.as_ref());
         let files = closed.chain(self.current.as_ref().map(|segment| &segment.file)).cloned().collect();
         let below = self.current.as_ref().map_or(self.next_number, |segment| segment.number);
+        // A new file also needs its directory entry synced, once.
         let is_named = self.current.as_ref().is_none_or(|segment| segment.number < self.named_below);
         let directory = (!is_named).then(|| self.directory.clone());
         Unsynced { files, below, directory, storage: Arc::clone(&self.storage) }
     }
 
-    /// Where the files that were synced must stand, but for those that were given up meanwhile.
+    /// The paths and identities that the synced files must have, without those removed meanwhile.
     pub(super) fn names(&self, synced: &Unsynced) -> impl Iterator<Item = (&Path, FileIdentity)> {
-        let closed = self.closed.iter().filter(|segment| segment.number < synced.below);
+        // The segment that was current when the sync began may be closed by now.
+        let closed = self.closed.iter().filter(|segment| segment.number <= synced.below);
         let current = self.current.as_ref().map(|segment| &segment.file);
         let files = closed.filter_map(|segment| segment.unsynced.as_ref()).chain(current);
         files.map(|file| (&*file.path, file.identity))
     }
 
-    /// Learns that a sync went well.
+    /// Notes a successful sync.
     pub(super) fn has_synced(&mut self, synced: &Unsynced) {
         for segment in self.closed.iter_mut().filter(|segment| segment.number < synced.below) {
             segment.unsynced = None;
@@ -225,20 +231,22 @@ impl Files {
         }
     }
 
-    /// Learns that the group of this epoch is durable: that of each segment which was the first to be is noted beside
-    /// them. Where that fails, less is known of a log that lacks.
+    /// Notes that the record of this epoch is durable; writes the mark if it is the first of its segment. If that
+    /// fails, a missing end of the WAL may go unnoticed.
     pub(super) fn mark(&mut self, epoch: u64) {
         let Some(segment) = self.current.as_ref().filter(|segment| segment.first_epoch <= epoch) else { return };
-        let mark = Mark { epoch, segment: segment.number };
+        let mark = DurableMark { epoch, segment: segment.number };
+        // Later headers certify the commits before them, so one mark in each segment is enough.
         if self.mark.written().is_none_or(|written| written.segment < mark.segment) {
             let _ = self.mark.write(mark, &*self.storage, &self.directory, self.id);
         }
     }
 
-    /// Gives up the segments that hold nothing younger than `epoch`, the current one too if `is_current_old`; gives
-    /// the paths of their files.
+    /// Drops the segments without records younger than `epoch`, with `is_current_old` the current one too. Returns the
+    /// paths of their files.
     pub(super) fn take_through(&mut self, epoch: u64, is_current_old: bool) -> Vec<PathBuf> {
         let mut paths = Vec::new();
+        // Epochs ascend from segment to segment, so the first younger one ends the loop.
         while self.closed.front().is_some_and(|segment| segment.last_epoch <= epoch) {
             paths.extend(self.closed.pop_front().map(|segment| segment.path));
         }
@@ -247,7 +255,7 @@ impl Files {
         paths
     }
 
-    /// The bytes of all files, without room for what comes next.
+    /// The bytes of all segments, without preallocated space.
     pub(super) fn written_bytes(&self) -> u64 {
         let closed: u64 = self.closed.iter().map(|segment| segment.num_bytes).sum();
         closed + self.current.as_ref().map_or(0, |segment| segment.written)
@@ -261,7 +269,7 @@ impl Files {
 }
 
 impl Unsynced {
-    /// Makes it durable. Nothing may be tried again where that fails.
+    /// Syncs the files, then the directory. After an error, no second attempt is allowed.
     pub(super) fn sync(&self) -> Result<()> {
         self.files.iter().try_for_each(|segment| segment.file.sync_data())?;
         if let Some(directory) = &self.directory {
@@ -271,5 +279,5 @@ impl Unsynced {
     }
 }
 
-/// Where the first group of a segment is.
+/// The offset of the first record in a segment.
 pub(super) const FIRST_GROUP: u64 = SEGMENT_HEADER_BYTES as u64;

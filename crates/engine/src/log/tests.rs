@@ -1,4 +1,4 @@
-//! The log on its own: what is in its files after everything that can be done to it.
+//! Tests of the WAL on its own: the content of its files after each operation.
 
 mod failing;
 mod reading;
@@ -6,7 +6,7 @@ mod reading;
 use std::io::ErrorKind as IoKind;
 use std::path::PathBuf;
 
-use base::storage::{FaultPlan, FaultStorage};
+use anden_testkit::{FaultPlan, FaultStorage};
 
 use super::*;
 use crate::Error;
@@ -14,7 +14,7 @@ use crate::Error;
 const ID: DatabaseId = DatabaseId([9; 16]);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A log on a disk of its own.
+/// A WAL on its own fault-injecting disk.
 struct Scene {
     disk: FaultStorage,
     log: Log,
@@ -54,7 +54,7 @@ impl Scene {
             .collect()
     }
 
-    /// What the files have after `after`.
+    /// The records in the files after `after`.
     fn groups(&self, after: u64) -> Groups {
         open(&self.disk.duplicate(), after).unwrap().2
     }
@@ -64,7 +64,7 @@ impl Scene {
     }
 }
 
-/// Waits until something happens in another thread.
+/// Waits until another thread makes a condition true.
 fn wait_until(mut has_happened: impl FnMut() -> bool) {
     let start = Instant::now();
     while !has_happened() {
@@ -74,7 +74,7 @@ fn wait_until(mut has_happened: impl FnMut() -> bool) {
 }
 
 #[test]
-fn what_nobody_waits_for_is_written_before_what_somebody_waits_for() {
+fn unawaited_records_are_written_before_awaited_ones() {
     let scene = Scene::new();
     for epoch in 1..=9 {
         scene.log.append(epoch, &[epoch as u8], Durability::None).unwrap();
@@ -83,10 +83,10 @@ fn what_nobody_waits_for_is_written_before_what_somebody_waits_for() {
     let groups = scene.groups(0);
     assert_eq!(groups.len(), 10);
     assert_eq!((&groups[0], &groups[9]), (&(1, vec![1]), &(10, b"waits".to_vec())));
-    // Nobody waits at all.
+    // No commit waits here at all.
     scene.log.append(11, &[], Durability::None).unwrap();
     wait_until(|| scene.epochs(0).len() == 11);
-    // More than may wait is written by whoever adds it.
+    // A commit that exceeds the buffer's limit writes it.
     let large = vec![7; MAX_PENDING_BYTES + 1];
     scene.log.append(12, &large, Durability::None).unwrap();
     assert_eq!(scene.groups(11), [(12, large)]);
@@ -94,7 +94,7 @@ fn what_nobody_waits_for_is_written_before_what_somebody_waits_for() {
 }
 
 #[test]
-fn what_is_batched_is_synced_in_time() {
+fn batched_commits_are_synced_in_time() {
     let scene = Scene::new();
     scene.log.append(1, b"a", Durability::Batched(Duration::from_millis(1))).unwrap();
     wait_until(|| (0..20).all(|seed| open(&scene.disk.after_crash(seed), 0).unwrap().2.len() == 1));
@@ -119,7 +119,7 @@ fn a_group_that_is_refused_leaves_no_trace() {
 }
 
 #[test]
-fn what_was_answered_from_memory_waits_for_room() {
+fn buffered_record_is_retried_after_full_disk() {
     let scene = Scene::new();
     scene.log.append(1, b"one", Durability::Sync).unwrap();
     scene.disk.set_plan(FaultPlan::FailNext("wal-", IoKind::StorageFull));
@@ -144,14 +144,14 @@ fn a_group_can_be_taken_back() {
 }
 
 #[test]
-fn nothing_says_that_a_group_was_durable_that_was_taken_back() {
+fn rolled_back_group_is_not_marked_durable() {
     for num_before in 0..3 {
         let scene = Scene::new();
         for epoch in 1..=num_before {
             scene.log.append(epoch, b"x", Durability::Sync).unwrap();
         }
         scene.log.rotate();
-        // The first of its segment.
+        // The first record of its segment.
         scene.log.append(num_before + 1, b"taken back", Durability::Sync).unwrap();
         scene.log.take_back(num_before + 1).unwrap();
         for seed in 0..20 {
@@ -168,7 +168,7 @@ fn nothing_says_that_a_group_was_durable_that_was_taken_back() {
 }
 
 #[test]
-fn a_group_that_followed_another_one_does_not_follow_this_one() {
+fn group_of_another_chain_is_ignored() {
     let written = |second: &[u8]| {
         let scene = Scene::new();
         for (epoch, payload) in [(1, &b"one"[..]), (2, second), (3, b"three")] {
@@ -178,7 +178,7 @@ fn a_group_that_followed_another_one_does_not_follow_this_one() {
         (scene, bytes)
     };
     let ((scene, mut bytes), (_, other)) = (written(b"right"), written(b"wrong"));
-    // Of the same database, opening, epoch and place: as a group that was taken back and yet reached the disk.
+    // A record of the same database, opening, epoch and place, like one that was taken back and yet reached the disk.
     let third = FIRST_GROUP as usize + group_bytes(3) + group_bytes(5);
     assert_ne!(bytes[third..], other[third..]);
     bytes[third..].copy_from_slice(&other[third..]);
@@ -202,14 +202,14 @@ fn segments_go_when_a_snapshot_has_them() {
     assert_eq!((scene.segments().len(), scene.epochs(3)), (1, vec![4]));
     scene.log.remove_through(5);
     assert_eq!((scene.segments().len(), scene.log.stats().num_bytes), (0, 0));
-    // The fifth was a commit that the manifest has at once.
+    // The manifest has the fifth commit at once.
     scene.log.append(6, b"z", Durability::Sync).unwrap();
     assert_eq!(scene.epochs(5), [6]);
     assert!(scene.segments()[0].ends_with("wal-000003"), "no name is given twice");
 }
 
 #[test]
-fn what_a_snapshot_has_may_be_bad() {
+fn damaged_records_covered_by_snapshot_are_ignored() {
     let scene = Scene::new();
     for epoch in 1..=6 {
         scene.log.append(epoch, &[epoch as u8; 20], Durability::Sync).unwrap();
@@ -235,23 +235,23 @@ fn a_sync_that_fails_is_the_last() {
     let scene = Scene::new();
     scene.log.append(1, b"one", Durability::Sync).unwrap();
     scene.log.append(2, b"two", Durability::Batched(3600 * SECOND)).unwrap();
-    // Nothing but the sync is to be called.
+    // Only the sync may fail.
     scene.disk.set_plan(FaultPlan::FailNext("wal-", IoKind::Other));
     scene.log.shared.sync_until(Instant::now());
     wait_until(|| scene.lock.is_poisoned());
     for durability in [Durability::None, Durability::Batched(SECOND), Durability::Sync] {
         let error = scene.log.append(3, b"three", durability).unwrap_err();
-        assert!(matches!(error, Error::Lama(lama::Error::Poisoned { .. })), "{error}");
+        assert!(matches!(error, Error::Snapshots(anden_snapshots::Error::Poisoned { .. })), "{error}");
     }
     assert_eq!(scene.epochs(0), [1, 2]);
 }
 
-/// The system goes on showing what it could not write, and a sync does not write it either.
+/// The page cache goes on showing the bytes that were not written, and a further sync does not write them.
 #[test]
-fn what_a_failed_sync_left_is_written_again() {
+fn records_of_failed_sync_are_written_again() {
     for num_calls in 0..8 {
         let Scene { disk, log, lock } = Scene::new();
-        // The disk loses something else each time.
+        // A different number of calls makes the disk lose other bytes.
         (0..num_calls).for_each(|_| disk.sync_dir(Path::new("db")).unwrap());
         log.append(1, b"one", Durability::Sync).unwrap();
         for epoch in 2..=9 {
@@ -293,11 +293,11 @@ fn a_large_log_goes_on_in_another_segment() {
 }
 
 #[test]
-fn who_reads_on_reads_what_is_new() {
+fn resumed_read_yields_only_new_groups() {
     let scene = Scene::new();
     let append = |epoch: u64| scene.log.append(epoch, &epoch.to_le_bytes(), Durability::Sync).unwrap();
     let place = LogPlace { storage: &scene.disk, directory: Path::new("db"), id: ID };
-    let read_on = |after: u64, bookmark: Option<Bookmark>| {
+    let read_on = |after: u64, bookmark: Option<Lsn>| {
         let mut epochs = Vec::new();
         let read = place.hold().unwrap().read_on(after, bookmark, &mut |group| {
             assert_eq!(group.payload, group.epoch.to_le_bytes());
@@ -314,7 +314,7 @@ fn who_reads_on_reads_what_is_new() {
     let (same, nothing) = read_on(3, first).unwrap();
     assert!(same.is_some() && nothing.is_empty());
     (4..=5).for_each(append);
-    // Another segment, and one that has nothing yet.
+    // Another segment, and an empty one.
     scene.log.rotate();
     (6..=7).for_each(append);
     scene.log.rotate();
@@ -323,11 +323,11 @@ fn who_reads_on_reads_what_is_new() {
     let mut bytes = whole.clone();
     bytes[FIRST_GROUP as usize + 1] ^= 1;
     scene.disk.set_contents(path, &bytes);
-    // What is before the place is not looked at.
+    // The bytes before the LSN are not checked.
     let (second, epochs) = read_on(3, first).unwrap();
     assert_eq!(epochs, [4, 5, 6, 7]);
     assert!(read_on(0, None).is_err(), "that it was durable is known");
-    // A place that is not the right one, or is not there any more, is as good as none.
+    // An LSN that does not fit, or is gone, counts as none.
     assert!(read_on(4, first).is_ok_and(|(_, epochs)| epochs == [5, 6, 7]));
     scene.disk.set_contents(path, &whole);
     scene.disk.set_contents(&scene.segments()[1], b"");
@@ -336,12 +336,12 @@ fn who_reads_on_reads_what_is_new() {
 }
 
 #[test]
-fn who_reads_on_meets_a_group_that_is_not_whole_yet() {
+fn resumed_read_stops_at_a_torn_group() {
     let scene = Scene::new();
     let append = |epoch: u64| scene.log.append(epoch, &epoch.to_le_bytes(), Durability::Sync).unwrap();
     (1..=2).for_each(append);
     let place = LogPlace { storage: &scene.disk, directory: Path::new("db"), id: ID };
-    let read_on = |after: u64, bookmark: Option<Bookmark>| {
+    let read_on = |after: u64, bookmark: Option<Lsn>| {
         let mut epochs = Vec::new();
         let bookmark = place.hold().unwrap().read_on(after, bookmark, &mut |group| {
             epochs.push(group.epoch);
@@ -362,16 +362,16 @@ fn who_reads_on_meets_a_group_that_is_not_whole_yet() {
     assert_eq!(read_on(3, bookmark).1, [4]);
 }
 
-/// The bytes of a log of two commits, and of its mark: when they change on purpose, the version of the format goes up.
+/// The bytes of a WAL of two commits, and of its mark. A deliberate change of them must raise the format version.
 const KEPT: [(&str, &str); 2] = [
     (
         "wal-000001",
-        "414e4457090000000909090909090909090909090909090901000000000000000000000000000000010000000000\
-         00000000000000000000000000005c69ba6aca99718f50a13e8a0100000000000000050000000000000000000000\
-         000000005c69ba6a01000000666972737400000029003269f1ea868202000000000000000a000000000000000100\
-         000000000000ca99718f01000000746865207365636f6e64",
+        "414e44570a0000000909090909090909090909090909090901000000000000000000000000000000010000000000\
+         0000000000000000000000000000a57989cdcca8621350a13e8a0100000000000000050000000000000000000000\
+         00000000a57989cd01000000666972737400000093d74623f1ea868202000000000000000a000000000000000100\
+         000000000000cca8621301000000746865207365636f6e64",
     ),
-    ("LOG", "414e444c0900000009090909090909090909090909090909010000000000000001000000199fdfcb"),
+    ("LOG", "414e444c0a0000000909090909090909090909090909090901000000000000000100000044ee348d"),
 ];
 
 #[test]
@@ -381,7 +381,7 @@ fn the_same_commits_give_the_same_bytes() {
     scene.log.append(2, b"the second", Durability::Sync).unwrap();
     for (name, kept) in KEPT {
         let mut bytes = scene.disk.contents(&Path::new("db").join(name)).unwrap();
-        // Segments go on with zeros.
+        // Zeros follow the records of a segment.
         bytes.truncate(bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
         let hexadecimal: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hexadecimal, kept, "{name}");

@@ -1,44 +1,44 @@
-//! Writes what nobody waits for, and makes durable in time what was written.
+//! The log thread: writes buffered records, and syncs batched ones in time.
 //!
-//! While there is something to do, the thread looks every few milliseconds, so that nobody has to wake it; it is parked
-//! once there was nothing for a while. It is begun when it is needed first.
+//! While commits come, the thread checks every few milliseconds, so that no commit has to wake it. After a while
+//! without work it parks. It is started on first use.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use base::process::Helpers;
+use anden_base::process::Helpers;
 
-use super::Shared;
+use super::WalShared;
 use crate::Result;
 
-/// What nobody waits for is written after this time.
+/// Time after which buffered records are written.
 const WRITE_EVERY: Duration = Duration::from_millis(2);
-/// Looks without anything to do before the thread is parked.
+/// Checks without work before the thread parks.
 const MAX_IDLE_LOOKS: u32 = 20;
-/// The disk was full: it is tried again after this time.
+/// Time before the next attempt after a failed write, for example on a full disk.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
-/// The thread of a log.
+/// The background thread of a WAL.
 #[derive(Debug)]
 pub(super) struct LogThread {
-    shared: Arc<Shared>,
+    shared: Arc<WalShared>,
     is_begun: AtomicBool,
     thread: Helpers,
 }
 
 impl LogThread {
-    /// No thread yet.
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    /// A thread that is not started yet.
+    pub(super) fn new(shared: Arc<WalShared>) -> Self {
         Self { shared, is_begun: AtomicBool::new(false), thread: Helpers::default() }
     }
 
-    /// Makes sure that it runs.
+    /// Starts the thread if it does not run.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system cannot start a thread.
     pub(super) fn begin(&self) -> Result<()> {
-        // Each commit asks, so what is so already is not written anew.
+        // Each commit calls this: a load keeps the cache line shared, where a swap would not.
         if self.is_begun.load(Ordering::Relaxed) || self.is_begun.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
@@ -47,27 +47,29 @@ impl LogThread {
         Ok(begun.inspect_err(|_| self.is_begun.store(false, Ordering::Relaxed))?)
     }
 
-    /// Whether this is a forked child: the log is its parent's.
+    /// Whether this is a forked child: the WAL belongs to the parent.
     pub(super) fn is_elsewhere(&self) -> bool {
         self.thread.are_elsewhere()
     }
 
-    /// Ends it.
+    /// Stops the thread and waits for it.
     pub(super) fn stop(&self) {
-        self.shared.state().is_closing = true;
+        self.shared.state.lock().is_closing = true;
+        // A thread that writes meanwhile misses this, and sees the flag at its next look.
         self.shared.wake.notify_all();
         self.thread.join();
     }
 }
 
-impl Shared {
+impl WalShared {
     fn run(&self) {
         let mut num_idle_looks = 0;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         while !state.is_closing {
             let now = Instant::now();
             let is_due = state.sync_at.is_some_and(|at| at <= now);
             let has_pending = !state.pending.is_empty();
+            // Cleared before the sync, so that a commit that comes meanwhile sets a new deadline.
             if is_due {
                 state.sync_at = None;
             }
@@ -75,33 +77,31 @@ impl Shared {
             if is_due || has_pending {
                 num_idle_looks = 0;
                 drop(state);
-                if self.write().is_err() {
+                if let Err(error) = self.write() {
+                    tracing::error!(%error, "cannot write the WAL; trying again soon");
                     looks_at = now + RETRY_AFTER;
                 }
-                // Whoever writes next hears of a sync that failed.
+                // After a failed sync, the next writer gets the error.
                 if self.require_sound().is_err() || (is_due && self.sync().is_err()) {
                     return;
                 }
-                state = self.state();
+                state = self.state.lock();
                 if state.sync_at.is_some_and(|at| at < looks_at) {
+                    // A new deadline comes before the next look.
                     continue;
                 }
             } else if state.sync_at.is_none() {
                 num_idle_looks += 1;
             }
-            state = match num_idle_looks {
-                MAX_IDLE_LOOKS.. => {
-                    num_idle_looks = 0;
-                    state.looks_at = None;
-                    self.wake.wait(state).unwrap_or_else(PoisonError::into_inner)
-                }
-                _ => {
-                    state.looks_at = Some(looks_at);
-                    let rest = looks_at.saturating_duration_since(Instant::now());
-                    self.wake.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-            // Awake: it looks by itself before it waits again.
+            if num_idle_looks >= MAX_IDLE_LOOKS {
+                num_idle_looks = 0;
+                state.looks_at = None;
+                self.wake.wait(&mut state);
+            } else {
+                state.looks_at = Some(looks_at);
+                self.wake.wait_until(&mut state, looks_at);
+            }
+            // While awake, the thread checks the state before it waits, so no commit needs to wake it.
             state.looks_at = Some(Instant::now());
         }
     }

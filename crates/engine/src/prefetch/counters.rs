@@ -1,44 +1,44 @@
-//! What the advisor did, by policy.
+//! Counters of the prefetcher, by policy.
 
 use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::worth::Worth;
+use super::usefulness::UsefulnessEstimate;
 
-/// What was read ahead, by policy.
+/// Counters of the prefetcher, by policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PrefetchStats {
-    /// For the neighbours of visited vertices.
+    /// Lists of the neighbors of visited vertices.
     pub neighbourhood: PolicyStats,
-    /// Ahead of scans.
+    /// Bytes ahead of scans.
     pub sequential: PolicyStats,
-    /// What was announced exactly.
+    /// Lists that were announced exactly.
     pub frontier: PolicyStats,
 }
 
-/// What one policy did. Pieces are parts of files that lie close together, and that one call asks for.
+/// Counters of one policy. A piece is a range of a file that one call asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PolicyStats {
-    /// Lists that were announced; of a scan, announced vertices.
+    /// Announced lists; for scans, announced vertices.
     pub requested: u64,
-    /// Announcements that were not acted upon: nobody had time, or they were stale.
+    /// Announcements without action: the ring was full, they were stale, or the policy paused.
     pub dropped: u64,
     /// Pieces that the system was asked to read.
     pub issued: u64,
-    /// Bytes of these.
+    /// Bytes of these pieces.
     pub bytes: u64,
-    /// Pieces that were in memory, and not asked for.
+    /// Pieces that were resident and not asked for.
     pub already_resident: u64,
-    /// Of the pieces that were looked at again some time later: those that had been read by then.
+    /// Sampled pieces that had been read some time later.
     pub useful: u64,
-    /// Of the same, those that nobody had read, or that had gone.
+    /// Sampled pieces that had not been read, or were evicted.
     pub wasted: u64,
 }
 
 impl PrefetchStats {
-    /// All policies together.
+    /// The sum of all policies.
     pub fn total(&self) -> PolicyStats {
         self.neighbourhood + self.sequential + self.frontier
     }
@@ -72,35 +72,36 @@ impl Add for PolicyStats {
 
 /// The counters behind [`PrefetchStats`].
 #[derive(Debug, Default)]
-pub(super) struct Counters([PolicyCounters; 3]);
+pub(super) struct PrefetchCounters([PolicyCounters; 3]);
 
-/// Who reads ahead.
+/// A policy of prefetching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Policy {
+pub(super) enum PrefetchPolicy {
     Neighbourhood,
     Sequential,
     Frontier,
 }
 
-/// Those of one policy.
+/// The counters of one policy, and its usefulness estimate.
 #[derive(Debug, Default)]
 pub(super) struct PolicyCounters {
-    pub requested: Counter,
-    pub dropped: Counter,
-    pub issued: Counter,
-    pub bytes: Counter,
-    pub already_resident: Counter,
-    pub useful: Counter,
-    pub wasted: Counter,
-    pub worth: Worth,
+    pub requested: PrefetchCounter,
+    pub dropped: PrefetchCounter,
+    pub issued: PrefetchCounter,
+    pub bytes: PrefetchCounter,
+    pub already_resident: PrefetchCounter,
+    pub useful: PrefetchCounter,
+    pub wasted: PrefetchCounter,
+    pub usefulness: UsefulnessEstimate,
 }
 
-/// A number that several threads add to.
+/// A counter that several threads increment.
 #[derive(Debug, Default)]
-pub(super) struct Counter(AtomicU64);
+pub(super) struct PrefetchCounter(AtomicU64);
 
-impl Counter {
+impl PrefetchCounter {
     pub fn add(&self, number: u64) {
+        // Relaxed: no other memory depends on a counter.
         self.0.fetch_add(number, Ordering::Relaxed);
     }
 
@@ -109,22 +110,25 @@ impl Counter {
     }
 }
 
-impl Counters {
-    pub fn of(&self, policy: Policy) -> &PolicyCounters {
+impl PrefetchCounters {
+    pub fn of(&self, policy: PrefetchPolicy) -> &PolicyCounters {
         &self.0[policy as usize]
     }
 
-    /// The lists that were announced but by scans.
+    /// Lists that were announced, except by scans.
     pub fn num_searched(&self) -> u64 {
-        [Policy::Neighbourhood, Policy::Frontier].map(|policy| self.of(policy).requested.get()).iter().sum()
+        [PrefetchPolicy::Neighbourhood, PrefetchPolicy::Frontier]
+            .map(|policy| self.of(policy).requested.get())
+            .iter()
+            .sum()
     }
 
     pub fn stats(&self) -> PrefetchStats {
         let of = |policy| self.of(policy).stats();
         PrefetchStats {
-            neighbourhood: of(Policy::Neighbourhood),
-            sequential: of(Policy::Sequential),
-            frontier: of(Policy::Frontier),
+            neighbourhood: of(PrefetchPolicy::Neighbourhood),
+            sequential: of(PrefetchPolicy::Sequential),
+            frontier: of(PrefetchPolicy::Frontier),
         }
     }
 }

@@ -1,38 +1,38 @@
-//! The way of requests from readers to scouts: bounded, and without a lock.
+//! A bounded, lock-free queue of requests from readers to helper threads.
 //!
-//! A reader that pushes never waits: what does not fit is given back, for it is only a hint. A scout that finds nothing
-//! sleeps until somebody pushes. One that is about to sleep says so first and then looks once more, and one who pushes
-//! looks after the push whether a scout sleeps, so that either sees the other.
+//! A push never waits: a request that does not fit is returned, because it is only a hint. A helper without work parks
+//! until a push. A helper registers as a sleeper and then checks the queue again; a pusher checks for sleepers after
+//! its push. So one of the two sees the other.
 
 use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::sync::{Mutex, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_queue::ArrayQueue;
+use parking_lot::Mutex;
 
-/// Requests under way.
+/// The queue of requests, and its sleeping helpers.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
     queue: ArrayQueue<T>,
     is_closed: AtomicBool,
-    /// Whether any scout sleeps: mostly read, so that a push costs no lock.
+    /// Whether any helper sleeps. Mostly read, so that a push takes no lock.
     has_sleepers: AtomicBool,
     sleepers: Mutex<Vec<Thread>>,
 }
 
-/// What there is for a scout.
+/// The outcome of waiting for a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next<T> {
     Request(T),
-    /// Nothing yet.
+    /// No request in time.
     Nothing,
-    /// Nothing any more.
+    /// The ring is closed.
     Closed,
 }
 
 impl<T> Ring<T> {
-    /// With room for so many requests.
+    /// A ring with room for this many requests.
     pub fn new(capacity: usize) -> Self {
         Self {
             queue: ArrayQueue::new(capacity),
@@ -42,15 +42,16 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Hands `request` over, or back where there is no room or nobody will ever come for it.
+    /// Adds a request, or returns it if the ring is full or closed.
     pub fn push(&self, request: T) -> Result<(), T> {
         if self.is_closed() {
             return Err(request);
         }
         self.queue.push(request)?;
+        // Orders the push before the check for sleepers; `sleep` has the counterpart.
         fence(Ordering::SeqCst);
         if self.is_closed() {
-            // Whoever closed it may have emptied it before this came.
+            // The ring may have been closed and emptied before this push.
             self.clear();
         } else if self.has_sleepers.load(Ordering::Relaxed) {
             self.wake_one();
@@ -58,7 +59,7 @@ impl<T> Ring<T> {
         Ok(())
     }
 
-    /// The next request, once there is one; nothing for no longer than `patience` may say.
+    /// Waits for the next request, at most for `patience`.
     pub fn next(&self, patience: Option<Duration>) -> Next<T> {
         let end = patience.map(|patience| Instant::now() + patience);
         loop {
@@ -76,7 +77,7 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Ends all scouts; what is under way is forgotten.
+    /// Closes the ring: drops all requests and ends all helpers.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         self.clear();
@@ -93,26 +94,27 @@ impl<T> Ring<T> {
         while self.queue.pop().is_some() {}
     }
 
-    /// Returns at once where there is a request, after `time` where that is given, and for no reason at times.
+    /// Parks unless there is a request; at most for `time` if given. May return spuriously.
     fn sleep(&self, time: Option<Duration>) {
-        let mut sleepers = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sleepers = self.sleepers.lock();
         sleepers.push(std::thread::current());
         self.has_sleepers.store(true, Ordering::SeqCst);
         drop(sleepers);
         fence(Ordering::SeqCst);
+        // Checked again after registering, so that a concurrent push is not missed.
         if self.queue.is_empty() && !self.is_closed() {
             time.map_or_else(std::thread::park, std::thread::park_timeout);
         }
         let me = std::thread::current().id();
-        let mut sleepers = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sleepers = self.sleepers.lock();
         sleepers.retain(|sleeper| sleeper.id() != me);
         self.has_sleepers.store(!sleepers.is_empty(), Ordering::SeqCst);
     }
 
     fn wake_one(&self) {
-        // A scout that is about to sleep or to wake has the lock for some instructions: then it looks again by itself,
-        // or the next push wakes it.
-        let Ok(mut sleepers) = self.sleepers.try_lock() else { return };
+        // A helper that holds the lock is about to sleep or wakes up. It checks the queue again by itself, or the next
+        // push wakes it.
+        let Some(mut sleepers) = self.sleepers.try_lock() else { return };
         let sleeper = sleepers.pop();
         self.has_sleepers.store(!sleepers.is_empty(), Ordering::SeqCst);
         drop(sleepers);
@@ -129,11 +131,11 @@ mod tests {
     use super::*;
 
     fn all_sleep(ring: &Ring<usize>, num_scouts: usize) -> bool {
-        ring.sleepers.lock().unwrap().len() == num_scouts
+        ring.sleepers.lock().len() == num_scouts
     }
 
     #[test]
-    fn what_does_not_fit_comes_back() {
+    fn full_ring_returns_the_request() {
         let ring = Ring::new(2);
         assert_eq!([ring.push(1), ring.push(2), ring.push(3)], [Ok(()), Ok(()), Err(3)]);
         let next = || ring.next(None);
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn every_request_is_served_once_and_scouts_sleep_in_between() {
+    fn requests_are_served_once_despite_sleeping_helpers() {
         const NUM_SCOUTS: usize = 3;
         let ring = Ring::<usize>::new(64);
         let served: Vec<AtomicUsize> = (0..30_000).map(|_| AtomicUsize::new(0)).collect();
@@ -157,7 +159,7 @@ mod tests {
                 });
             }
             for round in 0..3 {
-                // Nothing is lost when all go to sleep while somebody pushes.
+                // No request is lost if all helpers go to sleep during a push.
                 while !all_sleep(&ring, NUM_SCOUTS) {
                     std::thread::yield_now();
                 }

@@ -1,45 +1,45 @@
-//! What users choose: what is read ahead, and how files are read.
+//! Settings of users: the policy of prefetching, and how files are read.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use base::storage::{CalledStorage, DiskStorage, Storage};
+use anden_base::storage::{CalledStorage, DiskStorage, Storage};
 
-/// What is read ahead of whoever reads lists, from files that are larger than memory.
+/// The policy of prefetching, for files larger than memory.
 ///
-/// No choice changes a result.
+/// No policy changes a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Prefetch {
-    /// As the work asks for, and nothing while what it reads fits in memory.
+    /// Follows announcements and scans; off while the lists fit in memory.
     #[default]
     Auto,
-    /// Nothing but what the system reads ahead by itself.
+    /// Only the system's own read-ahead.
     Off,
-    /// The lists of the neighbours of each vertex that is visited: high degrees first, long lists cut.
+    /// The lists of the neighbors of each visited vertex: longest lists first, long lists cut.
     Neighbourhood,
-    /// What lies ahead of a scan in storage order; what it has passed is released.
+    /// A window ahead of a scan in storage order; passed bytes are released.
     Sequential,
-    /// The lists that an algorithm or a query says it will read next, exactly.
+    /// Exactly the lists that a kernel or a query announces.
     Frontier,
 }
 
 /// How files are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Io {
-    /// As memory: the fastest. A file that fails or shrinks while it is mapped ends the process.
+    /// Memory maps, the fastest way. A file that fails or shrinks while it is mapped ends the process.
     #[default]
     Mmap,
-    /// By calls, to memory, when a database is opened: a call that fails gives an error that names the file and the
-    /// offset. Files that are larger than the memory that is free are refused.
+    /// Read calls, into memory, when a database is opened. A failed call gives an error with file and offset. Files
+    /// larger than the free memory are refused.
     Pread,
 }
 
 impl Prefetch {
-    /// Every choice.
+    /// All policies.
     pub const ALL: [Self; 5] = [Self::Auto, Self::Off, Self::Neighbourhood, Self::Sequential, Self::Frontier];
 
-    /// What users call it.
+    /// The name that users type.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -52,7 +52,7 @@ impl Prefetch {
 }
 
 impl Io {
-    /// What reads and writes in this way.
+    /// The storage that reads and writes in this way.
     pub(crate) fn storage(self) -> Arc<dyn Storage> {
         match self {
             Self::Mmap => Arc::new(DiskStorage),
@@ -60,10 +60,10 @@ impl Io {
         }
     }
 
-    /// Every choice.
+    /// All ways.
     pub const ALL: [Self; 2] = [Self::Mmap, Self::Pread];
 
-    /// What users call it.
+    /// The name that users type.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mmap => "mmap",
@@ -72,7 +72,7 @@ impl Io {
     }
 }
 
-/// The error lists the names that there are.
+/// The error lists the valid names.
 impl FromStr for Prefetch {
     type Err = String;
 
@@ -81,7 +81,7 @@ impl FromStr for Prefetch {
     }
 }
 
-/// The error lists the names that there are.
+/// The error lists the valid names.
 impl FromStr for Io {
     type Err = String;
 

@@ -1,43 +1,43 @@
-//! How far those have come who walk over all lists in the order of the file, and what to read ahead of them.
+//! Tracks scans over all lists in file order, and decides which bytes to read ahead of them.
 //!
-//! Workers that share a walk in small parts are one walk: what was asked for ahead of one is what the next begins with.
-//! Workers with large parts are a walk each, and nothing is asked for beyond where the next of them began.
+//! Workers that share a scan in small parts form one walk: each begins with bytes that were asked for ahead of another.
+//! Workers with large parts are walks of their own, and a walk asks for nothing beyond the start of the next one.
 
 use std::ops::Range;
 
 /// The most walks that are told apart.
 const MAX_WALKS: usize = 8;
 
-/// Who was not heard of during so many announcements walks no more.
+/// A walk ends after this many announcements of other walks.
 const FORGOTTEN_AFTER: u64 = 64;
 
-/// No less than this is asked for at once, but at the end.
+/// The least bytes to ask for at once, except at the end.
 const LEAST_BYTES: usize = 1 << 20;
 
 /// The walks over one file.
 #[derive(Debug, Default)]
 pub(super) struct Walks {
-    walks: Vec<Walk>,
+    walks: Vec<SequentialScan>,
     num_calls: u64,
 }
 
 #[derive(Debug)]
-struct Walk {
+struct SequentialScan {
     begin: usize,
     at: usize,
-    /// Everything from where it is up to here was asked for.
+    /// All bytes from `at` up to here were asked for.
     asked: usize,
     last_call: u64,
 }
 
 impl Walks {
-    /// Whether nobody who is known has come to the bytes `here`.
+    /// Whether no known walk has reached the bytes `here`.
     pub fn begins(&self, here: &Range<usize>, window: usize) -> bool {
         self.place(here, window).is_none()
     }
 
-    /// Notes that the bytes `here` are read now, and gives those to ask for: up to `window` bytes further, within
-    /// `num_bytes`, and nothing twice.
+    /// Notes that the bytes `here` are read now. Returns the bytes to ask for: up to `window` further, within
+    /// `num_bytes`, and none twice.
     pub fn go_on(&mut self, here: &Range<usize>, window: usize, num_bytes: usize) -> Range<usize> {
         self.num_calls += 1;
         let now = self.num_calls;
@@ -50,6 +50,7 @@ impl Walks {
         let end = next.unwrap_or(num_bytes).min(num_bytes);
         let walk = &mut self.walks[place];
         walk.last_call = now;
+        // Workers of one walk come in any order.
         walk.at = walk.at.max(here.start);
         let goal = walk.at.max(here.end).saturating_add(window).min(end);
         if goal <= walk.asked || goal - walk.asked < LEAST_BYTES && goal < end {
@@ -59,17 +60,17 @@ impl Walks {
     }
 
     fn place(&self, here: &Range<usize>, window: usize) -> Option<usize> {
-        // Another worker of the same walk may be a little ahead.
-        let is_on = |walk: &Walk| {
+        // Another worker of this walk may be a little ahead.
+        let is_on = |walk: &SequentialScan| {
             walk.begin <= here.start && walk.at <= here.start.saturating_add(window) && here.start <= walk.asked
         };
         let found = self.walks.iter().enumerate().filter(|(_, walk)| is_on(walk));
         found.max_by_key(|(_, walk)| walk.last_call).map(|(place, _)| place)
     }
 
-    /// A new walk; the one that was not heard of for longest makes room.
+    /// Begins a walk, in place of the oldest if there are too many.
     fn begin(&mut self, start: usize, now: u64) -> usize {
-        let walk = Walk { begin: start, at: start, asked: start, last_call: now };
+        let walk = SequentialScan { begin: start, at: start, asked: start, last_call: now };
         if self.walks.len() < MAX_WALKS {
             self.walks.push(walk);
             return self.walks.len() - 1;
@@ -86,8 +87,8 @@ mod tests {
 
     const MB: usize = 1 << 20;
 
-    /// Has workers take parts of `num_bytes` in turn, a step of each at a time, and counts how often each step was
-    /// asked for before it was read.
+    /// Workers take parts of `num_bytes` in turn, one step each. Returns how often each step was asked for before it
+    /// was read.
     fn walk(num_bytes: usize, part: usize, step: usize, num_workers: usize, window: usize) -> (Vec<u32>, usize) {
         let mut walks = Walks::default();
         let mut asked = vec![0; num_bytes / step];
@@ -121,7 +122,7 @@ mod tests {
             for num_workers in [1, 2, 3] {
                 let (asked, far) = walk(128 * MB, part, MB / 2, num_workers, 6 * MB);
                 let num_twice = asked.iter().filter(|&&count| count > 1).count();
-                // Where parts meet, a worker may follow another into what that asked for.
+                // Where parts meet, a worker may follow another into bytes that are asked for already.
                 assert!(num_twice <= asked.len() / 20, "parts of {part} bytes: {num_twice} of {}", asked.len());
                 assert!(far <= 6 * MB + 2 * part.min(2 * MB), "parts of {part} bytes: {far}");
             }

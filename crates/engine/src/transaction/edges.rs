@@ -2,31 +2,32 @@
 
 use std::ops::ControlFlow;
 
-use base::VertexId;
-use graph::property::OwnedValue;
-use graph::{Graph, Weight, WeightType, WeightedEdges};
-use lama::{Key, Side, View};
+use anden_base::VertexId;
+use anden_graph::property::OwnedValue;
+use anden_graph::{Graph, Weight, WeightType, WeightedEdges};
+use anden_snapshots::{Direction, Key, SnapshotView};
 
-use super::own::{Origin, OwnEdge, PropertyOf};
-use super::{Place, Transaction};
+use super::own::{Origin, OwnEdge};
+use super::{OptimisticTransaction, ResolvedKey};
 use crate::commit_queue::NewEdge;
+use crate::error::PropertyOf;
 use crate::fitting::{EdgeWeight, weight_bits};
 use crate::live::{EdgeAction, EdgeId, NewValue, Update};
 use crate::validation::ReadKey;
 use crate::{Error, Result};
 
-impl Transaction<'_> {
-    /// Whether there is an edge; there is none where an end is not there.
+impl OptimisticTransaction<'_> {
+    /// Whether an edge exists. Without one of its ends, it does not.
     ///
     /// # Errors
-    /// A key is none of this graph; damage met on the way.
+    /// A key does not fit the graph's key scheme; damage found on the way.
     pub fn has_edge(&self, source: &Key, target: &Key) -> Result<bool> {
         Ok(self.find_edge(source, target)? > 0)
     }
 
-    /// Adds an edge, with its ends where they are not there; one that is there gets the weight, and a multigraph one more.
-    /// Reads nothing. What the edge of a multigraph is called shows once it is committed:
-    /// [`edge_id`](crate::Committed::edge_id).
+    /// Adds an edge, and its ends if they do not exist. In a simple graph an existing edge gets the weight; a
+    /// multigraph gets one more edge. Reads nothing. After the commit, [`edge_id`](crate::Committed::edge_id) names the
+    /// new edge of a multigraph.
     ///
     /// # Errors
     /// A key or the weight does not fit the graph.
@@ -42,10 +43,10 @@ impl Transaction<'_> {
         Ok(new_edge)
     }
 
-    /// Adds an edge if there is none; whether there was none. One that is there keeps its weight.
+    /// Adds an edge if there is none. Returns whether there was none; an existing edge keeps its weight.
     ///
     /// # Errors
-    /// As [`add_edge`](Self::add_edge); damage met on the way.
+    /// As [`add_edge`](Self::add_edge); damage found on the way.
     pub fn insert_edge(&mut self, source: &Key, target: &Key, weight: Option<EdgeWeight>) -> Result<bool> {
         let is_new = !self.has_edge(source, target)?;
         if is_new {
@@ -54,20 +55,21 @@ impl Transaction<'_> {
         Ok(is_new)
     }
 
-    /// Removes an edge if it is there, of a multigraph all of the pair. Reads nothing.
+    /// Removes an edge if it exists; in a multigraph, all edges of the pair. Reads nothing.
     ///
     /// # Errors
-    /// A key is none of this graph; damage in the dictionary.
+    /// A key does not fit the graph's key scheme; damage in the dictionary.
     pub fn remove_edge(&mut self, source: &Key, target: &Key) -> Result<()> {
         let (source, target) = (self.fitting(source)?, self.fitting(target)?);
         if let (Some(from), Some(to)) = (self.id(self.place(&source)?), self.id(self.place(&target)?)) {
             self.own.change_edge((from, to), None, self.view.options());
         }
+        // Queued in any case, because another commit may add the edge before this one.
         self.updates.push(Update::RemoveEdge { source, target });
         Ok(())
     }
 
-    /// The weight of an edge, of a multigraph of one of the pair; `None` where there is no edge, or no weights.
+    /// The weight of an edge; in a multigraph, of one edge of the pair. `None` without an edge, or without weights.
     ///
     /// # Errors
     /// As [`has_edge`](Self::has_edge).
@@ -75,7 +77,7 @@ impl Transaction<'_> {
         let Some(weight_type) = self.view.weight_type() else { return Ok(None) };
         let Some((source, target)) = self.ends(source, target)? else { return Ok(None) };
         self.note_edge(source, target);
-        let own = self.own.list(Side::Out, source);
+        let own = self.own.list(Direction::Out, source);
         if let Some((_, bits)) = own.and_then(|list| list.added(target)) {
             return Ok(Some(weight_of(bits, weight_type)));
         }
@@ -92,15 +94,16 @@ impl Transaction<'_> {
         Ok(bits.map(|bits| weight_of(bits, weight_type)))
     }
 
-    /// Gives an edge that is there a weight, of a multigraph all of the pair.
+    /// Sets the weight of an existing edge; in a multigraph, of all edges of the pair.
     ///
     /// # Errors
-    /// There is no such edge; the weight does not fit the graph; damage met on the way.
+    /// There is no such edge; the weight does not fit the graph; damage found on the way.
     pub fn set_weight(&mut self, source: &Key, target: &Key, weight: EdgeWeight) -> Result<()> {
         self.require_edge(source, target)?;
         let (source, target) = (self.fitting(source)?, self.fitting(target)?);
         let bits = weight_bits((&source, &target), Some(weight), self.view.options())?;
         let ends = (self.make(&source)?, self.make(&target)?);
+        // The edges of the pair keep their numbers and values, so all of them are laid out anew.
         if self.view.is_multigraph() {
             let mut edges = self.pair_edges(ends)?;
             edges.iter_mut().for_each(|edge| edge.weight = bits);
@@ -112,10 +115,10 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The number of edges from one vertex to another, of which there is one.
+    /// The number of edges from one vertex to another, at least one.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no edge; as [`has_edge`](Self::has_edge).
     pub(super) fn require_edge(&self, source: &Key, target: &Key) -> Result<usize> {
         match self.find_edge(source, target)? {
             0 => Err(Error::no_edge(source, target)),
@@ -123,7 +126,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// The edges from one vertex to another, in the order in which they were added; none where an end is not there.
+    /// The edges from one vertex to another, in the order in which they were added; empty if an end does not exist.
     ///
     /// # Errors
     /// As [`has_edge`](Self::has_edge).
@@ -153,18 +156,18 @@ impl Transaction<'_> {
         Ok(found)
     }
 
-    /// Changes one edge of a multigraph, or removes it. Reads the edges of its pair.
+    /// Changes or removes one edge of a multigraph. Reads the edges of its pair.
     ///
     /// # Errors
-    /// There is no such edge; the weight or the value does not fit the graph; damage met on the way.
+    /// There is no such edge; the weight or the value does not fit the graph; damage found on the way.
     pub fn change_edge(&mut self, id: &EdgeId, action: EdgeAction) -> Result<()> {
         let EdgeId { source, target, number } = id;
         let options = *self.view.options();
-        let wrong = |what: String| Error::Option(format!("the edge #{number} from {source} to {target}: {what}"));
         if !options.multigraph {
-            return Err(wrong("edges have numbers in multigraphs only".into()));
+            return Err(Error::no_edge_numbers((source, target), *number));
         }
         let no_edge = || Error::no_numbered_edge(source, target, *number);
+        let numbered = |error: Error| error.with_number(*number);
         let ends = self.ends(source, target)?.ok_or_else(no_edge)?;
         let mut edges = self.pair_edges(ends)?;
         let is_it = |edge: &OwnEdge| edge.origin.is_some_and(|origin| origin.number == *number);
@@ -175,16 +178,18 @@ impl Transaction<'_> {
                 EdgeAction::Remove
             }
             EdgeAction::SetWeight(weight) => {
-                edges[place].weight = weight_bits((source, target), Some(weight), &options)?;
+                edges[place].weight = weight_bits((source, target), Some(weight), &options).map_err(numbered)?;
                 EdgeAction::SetWeight(weight)
             }
             EdgeAction::SetProperty { name, value } => {
                 if !options.edge_properties {
-                    return Err(wrong("the graph was loaded without properties of edges".into()));
+                    return Err(numbered(Error::no_edge_properties((source, target))));
                 }
-                let value = self.own_value(&name, value).map_err(wrong)?;
+                let value = self.own_value(&name, value);
+                let value = value.map_err(|error| numbered(error.for_edge((source, target))))?;
                 let schema = self.view.edge_properties().schema();
                 if value == OwnedValue::Null && !self.knows_property(PropertyOf::Edges, schema, &name) {
+                    // Null of an unknown property changes nothing.
                     return Ok(());
                 }
                 edges[place].values.insert(name.clone(), value.clone());
@@ -200,17 +205,17 @@ impl Transaction<'_> {
     /// The edges of a pair, in the order in which they were added.
     ///
     /// # Errors
-    /// Damage met on the way.
+    /// Damage found on the way.
     pub(super) fn pair_edges(&self, (source, target): (VertexId, VertexId)) -> Result<Vec<OwnEdge>> {
         self.note_edge(source, target);
         let mut edges = Vec::new();
-        let own = self.own.list(Side::Out, source);
+        let own = self.own.list(Direction::Out, source);
         let is_hidden = !self.view.is_multigraph() && own.is_some_and(|list| list.added(target).is_some());
         if self.is_edge_of_view(source, target) {
             edges = edges_of_view(&self.view, source, target)?;
         }
         if is_hidden {
-            // The edge that is there got another weight.
+            // The existing edge got a new weight.
             let weight = own.and_then(|list| list.added(target)).map(|(_, weight)| weight);
             edges.truncate(1);
             match (edges.first_mut(), weight) {
@@ -223,15 +228,15 @@ impl Transaction<'_> {
         Ok(edges)
     }
 
-    /// The id that a key leads to.
-    pub(super) fn id(&self, place: Place) -> Option<VertexId> {
+    /// The id of a key that was resolved.
+    pub(super) fn id(&self, place: ResolvedKey) -> Option<VertexId> {
         match place {
-            Place::View(vertex) | Place::Own(vertex) => Some(vertex),
-            Place::Nowhere => None,
+            ResolvedKey::View(vertex) | ResolvedKey::Own(vertex) => Some(vertex),
+            ResolvedKey::Nowhere => None,
         }
     }
 
-    /// The ends of an edge in the order in which it is stored; `None` where one has no id, which is noted.
+    /// The ends of an edge in the order of storage. `None` if one has no id; the absence is noted.
     pub(super) fn ends(&self, source: &Key, target: &Key) -> Result<Option<(VertexId, VertexId)>> {
         let keys = [self.fitting(source)?, self.fitting(target)?];
         let mut ends = [0; 2];
@@ -239,6 +244,7 @@ impl Transaction<'_> {
             match self.id(self.place(key)?) {
                 Some(vertex) => *end = vertex,
                 None => {
+                    // One missing end decides, so the other end is not read.
                     self.note_absent(key);
                     return Ok(None);
                 }
@@ -248,27 +254,27 @@ impl Transaction<'_> {
         Ok(Some(if is_turned { (ends[1], ends[0]) } else { (ends[0], ends[1]) }))
     }
 
-    /// An edge is read; one of a vertex that was made here is no edge of the view.
+    /// Notes a read of an edge. The greater id decides: an edge of a vertex made here is not in the view.
     pub(super) fn note_edge(&self, source: VertexId, target: VertexId) {
         let newer = source.max(target);
         self.note_of(newer, ReadKey::edge(self.view.options(), source, target));
     }
 
-    /// Whether the edges that the view has between two vertices count.
+    /// Whether the view's edges between two vertices still count.
     pub(super) fn is_edge_of_view(&self, source: VertexId, target: VertexId) -> bool {
         let own = &self.own;
         (source.max(target) as usize) < own.first_new
             && !own.is_gone(source)
             && !own.is_gone(target)
-            && !own.list(Side::Out, source).is_some_and(|list| list.is_removed(target))
+            && !own.list(Direction::Out, source).is_some_and(|list| list.is_removed(target))
     }
 
     fn find_edge(&self, source: &Key, target: &Key) -> Result<usize> {
         let Some((source, target)) = self.ends(source, target)? else { return Ok(0) };
-        let own = self.own.list(Side::Out, source);
+        let own = self.own.list(Direction::Out, source);
         let num_added = own.and_then(|list| list.added(target)).map_or(0, |(count, _)| count);
         let is_parallel = self.view.is_multigraph();
-        // What was written here decides, whatever others do.
+        // The transaction's own write decides, whatever others commit: nothing is read.
         if !is_parallel && num_added > 0 {
             return Ok(1);
         }
@@ -280,7 +286,7 @@ impl Transaction<'_> {
             return Ok(num_added);
         }
         let mut num_edges = num_added;
-        let _ = self.view.for_each_out_fragment(source, |targets| {
+        let _ = self.view.for_each_fragment(Direction::Out, source, |targets| {
             let first = targets.partition_point(|&other| other < target);
             num_edges += targets[first..].iter().take_while(|&&other| other == target).count();
             if num_edges > 0 && !is_parallel { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -289,7 +295,7 @@ impl Transaction<'_> {
         Ok(num_edges)
     }
 
-    /// Values of the edge of a simple graph that were written.
+    /// The written values of an edge of a simple graph.
     fn written_edge_values(&self, ends: (VertexId, VertexId)) -> Vec<(String, OwnedValue)> {
         let names = self.own.edge_property_names();
         let value = |name: &String| Some((name.clone(), self.own_edge_value(ends.0, ends.1, name)?.clone()));
@@ -298,7 +304,7 @@ impl Transaction<'_> {
 
     fn weight_in_view<W: Weight>(&self, source: VertexId, target: VertexId) -> Option<u64> {
         let mut found = None;
-        let _ = self.view.for_each_weighted_out_fragment::<W>(source, |targets, weights| {
+        let _ = self.view.for_each_weighted_fragment::<W>(Direction::Out, source, |targets, weights| {
             match targets.binary_search(&target) {
                 Ok(place) => {
                     found = Some(weights[place].bits());
@@ -311,25 +317,25 @@ impl Transaction<'_> {
     }
 }
 
-/// An edge between two vertices.
+/// An edge between two vertices, as a query finds it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FoundEdge {
-    /// Its number, in a multigraph: with the keys of its ends it is the [`EdgeId`] of the edge. `None` for an edge that the
-    /// transaction itself has added.
+    /// Its number, in a multigraph; with the keys of its ends it forms the [`EdgeId`]. `None` for an edge that this
+    /// transaction added.
     pub number: Option<u64>,
-    /// Its weight, where the graph has weights.
+    /// Its weight, if the graph has weights.
     pub weight: Option<EdgeWeight>,
-    /// Its properties that have a value, in the order of the schema.
+    /// Its non-null properties, in the order of the schema.
     pub properties: Vec<(String, OwnedValue)>,
 }
 
-/// The edges of a view from one vertex to another whose row `is_wanted` says, in the order in which they were added; asked
-/// about no row where edges have none.
+/// The edges of a view from one vertex to another that pass `is_wanted`, in the order in which they were added.
+/// `is_wanted` gets the row, or `None` in a graph without rows.
 ///
 /// # Errors
-/// Damage met on the way.
+/// Damage found on the way.
 pub fn edges_between(
-    view: &View,
+    view: &SnapshotView,
     source: VertexId,
     target: VertexId,
     is_wanted: impl Fn(Option<u64>) -> bool,
@@ -345,7 +351,7 @@ pub fn edges_between(
     edges.into_iter().map(found).collect()
 }
 
-fn row_properties(view: &View, row: u64) -> Result<Vec<(String, OwnedValue)>> {
+fn row_properties(view: &SnapshotView, row: u64) -> Result<Vec<(String, OwnedValue)>> {
     let properties = view.edge_properties();
     let mut values = Vec::new();
     for (place, (name, _)) in properties.schema().iter().enumerate() {
@@ -355,14 +361,14 @@ fn row_properties(view: &View, row: u64) -> Result<Vec<(String, OwnedValue)>> {
     Ok(values)
 }
 
-fn edges_of_view(view: &View, source: VertexId, target: VertexId) -> Result<Vec<OwnEdge>> {
+fn edges_of_view(view: &SnapshotView, source: VertexId, target: VertexId) -> Result<Vec<OwnEdge>> {
     let parallel = |targets: &[VertexId]| {
         let first = targets.partition_point(|&other| other < target);
         first..first + targets[first..].iter().take_while(|&&other| other == target).count()
     };
     let rows_of = || {
         let mut rows = Vec::new();
-        let _ = view.for_each_out_row(source, |targets, found| {
+        let _ = view.for_each_row(Direction::Out, source, |targets, found| {
             rows.extend_from_slice(&found[parallel(targets)]);
             ControlFlow::Continue(())
         });
@@ -370,14 +376,14 @@ fn edges_of_view(view: &View, source: VertexId, target: VertexId) -> Result<Vec<
     };
     let mut rows = rows_of();
     if rows.len() > 1 && view.weight_type().is_some() {
-        // Weights are to come in the same order.
+        // Rows and weights are read in two passes, which must see one order.
         view.fix_list_order(source);
         rows = rows_of();
     }
     let mut edges = Vec::new();
     macro_rules! with_weights {
         ($weight:ty) => {
-            view.for_each_weighted_out_fragment::<$weight>(source, |targets, weights| {
+            view.for_each_weighted_fragment::<$weight>(Direction::Out, source, |targets, weights| {
                 let weights = weights[parallel(targets)].iter();
                 edges.extend(weights.map(|weight| OwnEdge { weight: weight.bits(), ..OwnEdge::default() }));
                 ControlFlow::Continue(())
@@ -385,7 +391,7 @@ fn edges_of_view(view: &View, source: VertexId, target: VertexId) -> Result<Vec<
         };
     }
     let _ = match view.weight_type() {
-        None => view.for_each_out_fragment(source, |targets| {
+        None => view.for_each_fragment(Direction::Out, source, |targets| {
             edges.extend(parallel(targets).map(|_| OwnEdge::default()));
             ControlFlow::Continue(())
         }),
@@ -398,6 +404,7 @@ fn edges_of_view(view: &View, source: VertexId, target: VertexId) -> Result<Vec<
     for (edge, row) in edges.iter_mut().zip(rows) {
         edge.origin = Some(Origin { number: view.edge_properties().number(row)?, row });
     }
+    // A changed edge has a later row but keeps its number, which tells when the edge was added.
     edges.sort_by_key(|edge| edge.origin.map(|origin| origin.number));
     Ok(edges)
 }

@@ -1,54 +1,57 @@
-//! What a transaction writes, laid over what it reads.
+//! The writes of a transaction, laid over its view.
 //!
-//! Lists are kept as what comes and what goes; vertices that go take whatever the view has of their edges with them, so
-//! that nobody has to look for it. Vertices that are new have ids of their own, above those of the view, that nobody else
-//! learns of; without keys, an id is what it will be.
+//! Lists are kept as additions and removals. A removed vertex hides all its edges of the view, so that no code has to
+//! find them. New vertices get provisional ids above those of the view. In a graph without keys, these are the final
+//! ids.
 //!
-//! No write looks through what was written before, however much that is. A value is therefore not searched for when its
-//! vertex or edge goes: writes are numbered, and a value that is older than the removal does not count.
+//! No write scans earlier writes. So the values of a removed vertex or edge are not searched for: writes are numbered,
+//! and a value that is older than the removal does not count.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use base::VertexId;
-use graph::property::OwnedValue;
-use lama::{GraphOptions, Key, KeyScheme, Side};
+use anden_base::VertexId;
+use anden_graph::property::OwnedValue;
+use anden_snapshots::{Direction, GraphOptions, Key, KeyScheme};
+use foldhash::HashMap;
 
+use crate::error::PropertyOf;
 use crate::live::EdgeUpdate;
 use crate::validation::stored_ends;
 
-/// Neighbors that are given at once.
+/// Neighbors that are handed over at once.
 const CHUNK: usize = 128;
 
-/// An edge that comes, or one of the view's parallel edges that stays while others beside it change.
+/// An added edge, or a parallel edge of the view that stays while others of its pair change.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnEdge {
     /// The bits of its weight.
     pub(crate) weight: u64,
-    /// The edge of the view.
+    /// The edge of the view, if it is one.
     pub(crate) origin: Option<Origin>,
     /// Values that were written, in a multigraph.
     pub(crate) values: BTreeMap<String, OwnedValue>,
 }
 
-/// An edge of the view.
+/// The number and the row of an edge of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) number: u64,
     pub(crate) row: u64,
 }
 
-/// What changes in a list.
+/// The changes of one adjacency list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnList {
-    /// What comes, by neighbor; parallel edges are counted from 0.
+    /// Added edges by neighbor; parallel edges are counted from 0.
     added: BTreeMap<(VertexId, u32), OwnEdge>,
-    /// What the view has and is gone.
+    /// Neighbors whose edges of the view are removed.
     removed: BTreeSet<VertexId>,
 }
 
 impl OwnList {
     fn add(&mut self, neighbor: VertexId, edge: OwnEdge, is_parallel: bool) {
+        // In a simple graph, a later addition replaces the earlier one.
         let number = if is_parallel { self.num_added_to(neighbor) } else { 0 };
         self.added.insert((neighbor, number), edge);
     }
@@ -62,10 +65,11 @@ impl OwnList {
 
     fn num_added_to(&self, neighbor: VertexId) -> u32 {
         let last = self.added.range((neighbor, 0)..=(neighbor, u32::MAX)).next_back();
+        // Edges of a pair are removed together only, so their numbers have no gap.
         last.map_or(0, |((_, number), _)| number + 1)
     }
 
-    /// Ascending; of parallel edges several times the same.
+    /// The neighbors of the additions, ascending; parallel edges repeat their neighbor.
     pub(crate) fn targets(&self) -> impl Iterator<Item = VertexId> + '_ {
         self.added.keys().map(|&(neighbor, _)| neighbor)
     }
@@ -87,48 +91,49 @@ impl OwnList {
         if len > 0 { body(&targets[..len], &weights[..len]) } else { ControlFlow::Continue(()) }
     }
 
-    /// How many edges lead to a neighbor that come, with the weight of the first.
+    /// The number of added edges to a neighbor, with the weight of the first; `None` without any.
     pub(crate) fn added(&self, neighbor: VertexId) -> Option<(usize, u64)> {
         let edge = self.added.get(&(neighbor, 0))?;
         Some((self.num_added_to(neighbor) as usize, edge.weight))
     }
 
-    /// The edges to a neighbor that come, in the order in which they were added.
+    /// The added edges to a neighbor, in the order in which they were added.
     pub(crate) fn edges_to(&self, neighbor: VertexId) -> impl Iterator<Item = &OwnEdge> {
         self.added.range((neighbor, 0)..=(neighbor, u32::MAX)).map(|(_, edge)| edge)
     }
 
-    /// Whether the view's edges to a neighbor are gone.
+    /// Whether the view's edges to a neighbor are removed.
     pub(crate) fn is_removed(&self, neighbor: VertexId) -> bool {
         self.removed.contains(&neighbor)
     }
 }
 
-/// All that a transaction writes. Most transactions write little, and empty B-trees cost nothing, hash tables a seed each.
+/// All writes of a transaction. Most transactions write little: an empty B-tree costs nothing, an empty hash table a
+/// seed.
 #[derive(Debug, Default)]
 pub(crate) struct Own {
     out: HashMap<VertexId, OwnList>,
-    /// Of a graph whose edges are in the out-list of one end only.
+    /// In-lists, of a directed graph only.
     into: HashMap<VertexId, OwnList>,
-    /// Whether vertices are there, where that was written: not where an id is one because there is a larger one.
+    /// The written states of vertices: alive or removed. Ids below a new dense id have no entry.
     pub(crate) states: HashMap<VertexId, bool>,
-    /// Vertices that went, perhaps to come again, and the number of the write: the view's edges and values of them do not
-    /// count, nor do older ones that were written.
+    /// Removed vertices, perhaps added again, with the number of the write. The view's edges and values of them do not
+    /// count, nor do older written values.
     gone: BTreeMap<VertexId, u64>,
-    /// Pairs of a simple graph whose edge went, and the number of the write: older values do not count.
+    /// Pairs of a simple graph whose edge was removed, with the number of the write: older values do not count.
     renewed: BTreeMap<(VertexId, VertexId), u64>,
     ids: HashMap<Key, VertexId>,
-    /// Of the new vertices, from the view's bound on.
+    /// Keys of the new vertices, from the view's vertex bound on.
     keys: Vec<Key>,
     values: HashMap<(VertexId, String), Numbered>,
-    /// In a simple graph, by ends in the order in which they are stored.
+    /// In a simple graph, by ends in the order of storage.
     edge_values: HashMap<(VertexId, VertexId, String), Numbered>,
     /// The names in `edge_values`.
     edge_value_names: BTreeSet<String>,
     /// Names of properties that got a value, of vertices and of edges.
     valued: [BTreeSet<String>; 2],
     num_writes: u64,
-    /// Of the view, and of what is written.
+    /// The view's vertex bound; `vertex_bound` includes new vertices.
     pub(crate) first_new: usize,
     pub(crate) vertex_bound: usize,
 }
@@ -140,43 +145,38 @@ struct Numbered {
     value: OwnedValue,
 }
 
-/// What a property is of: the index of [`Own::valued`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum PropertyOf {
-    Vertices,
-    Edges,
-}
-
 impl Own {
-    /// Nothing yet, over a view whose ids are below `vertex_bound`.
+    /// No writes, over a view whose ids are below `vertex_bound`.
     pub(crate) fn new(vertex_bound: usize) -> Self {
         Self { first_new: vertex_bound, vertex_bound, ..Self::default() }
     }
 
-    /// Whether lists may differ from the view's.
+    /// Whether a list may differ from the view's.
     pub(crate) fn changes_lists(&self) -> bool {
         !self.out.is_empty() || !self.gone.is_empty()
     }
 
-    /// The number of vertices that went.
+    /// The number of removed vertices.
     pub(crate) fn num_gone(&self) -> usize {
         self.gone.len()
     }
 
-    /// Whether a vertex went, perhaps to come again.
+    /// Whether a vertex was removed, perhaps added again.
     pub(crate) fn is_gone(&self, vertex: VertexId) -> bool {
+        // Most transactions remove no vertex, and need no lookup.
         !self.gone.is_empty() && self.gone.contains_key(&vertex)
     }
 
-    /// What of an ascending piece of a list of the view does not count, ascending.
+    /// The targets of a fragment of the view that do not count, ascending.
     ///
-    /// Cost: that of the piece, or of what was written, whichever is less.
+    /// Cost: linear in the shorter of fragment and writes.
     pub(crate) fn hidden(&self, list: Option<&OwnList>, targets: &[VertexId], options: &GraphOptions) -> Vec<VertexId> {
         let mut hidden = Vec::new();
         let (Some(&first), Some(&last)) = (targets.first(), targets.last()) else { return hidden };
         let all = first..=last;
         let mut push =
             |num_written: usize, range: &mut dyn Iterator<Item = VertexId>, has: &dyn Fn(VertexId) -> bool| {
+                // Enumerates the smaller of writes and fragment.
                 match num_written < targets.len() {
                     true => hidden.extend(range),
                     false => hidden.extend(targets.iter().copied().filter(|&target| has(target))),
@@ -186,6 +186,7 @@ impl Own {
         if let Some(list) = list {
             let removed = &list.removed;
             push(removed.len(), &mut removed.range(all).copied(), &|target| removed.contains(&target));
+            // In a simple graph, an added edge replaces the edge of the view.
             if !options.multigraph {
                 let added = list.added.range((first, 0)..=(last, u32::MAX));
                 let has = |target| list.added.contains_key(&(target, 0));
@@ -197,22 +198,22 @@ impl Own {
         hidden
     }
 
-    pub(crate) fn list(&self, side: Side, vertex: VertexId) -> Option<&OwnList> {
-        match side {
-            Side::Out => self.out.get(&vertex),
-            Side::In => self.into.get(&vertex),
+    pub(crate) fn list(&self, direction: Direction, vertex: VertexId) -> Option<&OwnList> {
+        match direction {
+            Direction::Out => self.out.get(&vertex),
+            Direction::In => self.into.get(&vertex),
         }
     }
 
-    /// The vertices whose lists of a side are changed.
-    pub(crate) fn changed_lists(&self, side: Side) -> impl Iterator<Item = VertexId> + '_ {
-        match side {
-            Side::Out => self.out.keys().copied(),
-            Side::In => self.into.keys().copied(),
+    /// The vertices whose lists change in one direction.
+    pub(crate) fn changed_lists(&self, direction: Direction) -> impl Iterator<Item = VertexId> + '_ {
+        match direction {
+            Direction::Out => self.out.keys().copied(),
+            Direction::In => self.into.keys().copied(),
         }
     }
 
-    /// The id of a vertex that is new here, dead or alive.
+    /// The id of a vertex that is new here, alive or removed.
     pub(crate) fn id(&self, key: &Key, options: &GraphOptions) -> Option<VertexId> {
         match (options.keys, key) {
             (KeyScheme::Dense, &Key::Integer(key)) => {
@@ -231,7 +232,7 @@ impl Own {
         }
     }
 
-    /// Makes a vertex that the view has no id for.
+    /// Gives a vertex an id that the view does not have.
     pub(crate) fn make(&mut self, key: &Key, options: &GraphOptions) -> VertexId {
         let id = match (options.keys, key) {
             // Ids below it become vertices too.
@@ -248,13 +249,14 @@ impl Own {
         id
     }
 
-    /// A new vertex is one unless it went.
+    /// Whether a vertex is alive, if this transaction decides it. A new vertex is alive unless it was removed.
     pub(crate) fn is_live(&self, vertex: VertexId) -> Option<bool> {
         let new = vertex as usize >= self.first_new;
+        // In a graph without keys, new ids below the largest one have no state of their own.
         self.states.get(&vertex).copied().or(new.then_some((vertex as usize) < self.vertex_bound))
     }
 
-    /// An edge is to be there, or to be gone.
+    /// Adds an edge, or removes the edges of the pair.
     pub(crate) fn change_edge(&mut self, ends: (VertexId, VertexId), edge: Option<OwnEdge>, options: &GraphOptions) {
         let is_parallel = options.multigraph;
         let has_in_lists = is_in_one_list(options);
@@ -271,24 +273,25 @@ impl Own {
                 change(&mut self.into, arc.neighbour, arc.list);
             }
         });
+        // Without written values, the removal outdates none.
         if edge.is_none() && !self.edge_values.is_empty() {
             let number = self.next_write();
             self.renewed.insert(stored_ends(options, ends), number);
         }
     }
 
-    /// The edges of a pair of a multigraph are these and no others.
+    /// Replaces all edges of a pair of a multigraph.
     pub(crate) fn replace_edges(&mut self, ends: (VertexId, VertexId), edges: Vec<OwnEdge>, options: &GraphOptions) {
         self.change_edge(ends, None, options);
         edges.into_iter().for_each(|edge| self.change_edge(ends, Some(edge), options));
     }
 
-    /// A vertex goes, with its edges and values.
+    /// Removes a vertex with its edges and values.
     pub(crate) fn remove_vertex(&mut self, vertex: VertexId, options: &GraphOptions) {
         let number = self.next_write();
         self.states.insert(vertex, false);
         self.gone.insert(vertex, number);
-        // What the view has of it is gone with the vertex.
+        // Only written edges are removed here: `gone` hides those of the view.
         let forget = |list: Option<OwnList>, others: &mut HashMap<VertexId, OwnList>| {
             for neighbor in list.iter().flat_map(OwnList::targets) {
                 if let Some(list) = others.get_mut(&neighbor) {
@@ -306,13 +309,13 @@ impl Own {
         }
     }
 
-    /// The value of a vertex that was written and counts.
+    /// The written value of a vertex, if it still counts.
     pub(crate) fn value(&self, vertex: VertexId, name: &str) -> Option<&OwnedValue> {
         let Numbered { number, value } = self.values.get(&(vertex, name.to_owned()))?;
         (*number > self.gone_at(vertex)).then_some(value)
     }
 
-    /// The vertices that got a value of a property here, and the values that count.
+    /// The vertices that got a value of a property here, with the values that still count.
     pub(crate) fn values_of(&self, name: &str) -> impl Iterator<Item = (VertexId, &OwnedValue)> {
         let named = self.values.keys().filter(move |(_, other)| other == name);
         named.filter_map(move |&(vertex, _)| Some((vertex, self.value(vertex, name)?)))
@@ -324,7 +327,7 @@ impl Own {
         self.values.insert((vertex, name.to_owned()), Numbered { number, value });
     }
 
-    /// The value of an edge, by its ends in the order in which they are stored, that was written and counts.
+    /// The written value of an edge, if it still counts. `ends` are in the order of storage.
     pub(crate) fn edge_value(&self, ends: (VertexId, VertexId), name: &str) -> Option<&OwnedValue> {
         let Numbered { number, value } = self.edge_values.get(&(ends.0, ends.1, name.to_owned()))?;
         let renewed = self.renewed.get(&ends).copied().unwrap_or(0);
@@ -333,6 +336,7 @@ impl Own {
 
     pub(crate) fn set_edge_value(&mut self, ends: (VertexId, VertexId), name: &str, value: OwnedValue) {
         self.note_valued(PropertyOf::Edges, name, &value);
+        // Most names are known, and need no copy.
         if !self.edge_value_names.contains(name) {
             self.edge_value_names.insert(name.to_owned());
         }
@@ -340,12 +344,12 @@ impl Own {
         self.edge_values.insert((ends.0, ends.1, name.to_owned()), Numbered { number, value });
     }
 
-    /// Names of properties of edges of a simple graph that were written.
+    /// Names of edge properties that were written, in a simple graph.
     pub(crate) fn edge_property_names(&self) -> impl Iterator<Item = &String> {
         self.edge_value_names.iter()
     }
 
-    /// Whether a property got a value here, which makes it at the commit, whatever becomes of the value.
+    /// Whether a property got a non-null value here. The commit creates the property, even if the value does not count.
     pub(crate) fn makes_property(&self, of: PropertyOf, name: &str) -> bool {
         self.valued[of as usize].contains(name)
     }
@@ -356,7 +360,7 @@ impl Own {
         }
     }
 
-    /// The number of the write that removed a vertex last; 0 before all writes.
+    /// The number of the last write that removed a vertex; 0 if none did.
     fn gone_at(&self, vertex: VertexId) -> u64 {
         self.gone.get(&vertex).copied().unwrap_or(0)
     }
@@ -367,7 +371,7 @@ impl Own {
     }
 }
 
-/// Whether an edge is an arc of one out-list, so that its other end needs a list of its own to find it.
+/// Whether an edge is one arc in an out-list, so that its other end needs an in-list to find it.
 fn is_in_one_list(options: &GraphOptions) -> bool {
-    options.direction == graph::Direction::Directed
+    options.graph_kind == anden_graph::GraphKind::Directed
 }

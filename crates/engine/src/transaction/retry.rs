@@ -1,52 +1,51 @@
-//! Trying again.
+//! Retrying transactions after conflicts.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use base::parallel::Pool;
+use anden_base::parallel::Pool;
 
-use super::{Lost, Transaction};
-use crate::commit_queue::Counters;
-use crate::{Database, Error, Result};
+use super::{Lost, OptimisticTransaction};
+use crate::commit_queue::CommitCounters;
+use crate::{Engine, Error, Result};
 
-/// A transaction that lost so often in a row is let in alone.
+/// Conflicts in a row after which a transaction runs alone.
 const MOST_LOSSES: u32 = 6;
-/// The longest pause after the first loss; it doubles with each.
+/// The longest pause after the first conflict; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_micros(8);
 
-impl Database {
-    /// Runs `body` in a transaction and commits it; where something changed meanwhile that it read, all over again. What
-    /// `body` returns an error for has not happened.
+impl Engine {
+    /// Runs `body` in a transaction and commits it. After a conflict, `body` runs again. If `body` returns an error,
+    /// nothing is committed.
     ///
-    /// A transaction that loses several times is let in alone: nobody else commits until it is done, and what others
-    /// submitted meanwhile comes after it. So each succeeds in the end, however many there are; `body` must not wait for
-    /// what another thread commits.
+    /// After several conflicts the transaction runs alone: no other commit happens until it is done, and queued commits
+    /// come after it. So each transaction succeeds in the end. `body` must not wait for a commit of another thread.
     ///
     /// # Errors
-    /// Those of `body`, and of [`Transaction::commit`] but for conflicts.
+    /// Those of `body`, and those of [`OptimisticTransaction::commit`] except conflicts.
     pub fn transact<R, E: From<Error>>(
         &self,
         pool: &Pool,
-        mut body: impl FnMut(&mut Transaction<'_>) -> Result<R, E>,
+        mut body: impl FnMut(&mut OptimisticTransaction<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
         self.transact_owned(pool, |mut transaction| Ok((body(&mut transaction)?, transaction)))
     }
 
-    /// The same, with a body that gives the transaction back: for who wraps it.
+    /// As [`transact`](Self::transact), with a body that takes and returns the transaction, for wrappers.
     ///
     /// # Errors
     /// As [`transact`](Self::transact).
     pub fn transact_owned<'db, R, E: From<Error>>(
         &'db self,
         pool: &'db Pool,
-        mut body: impl FnMut(Transaction<'db>) -> Result<(R, Transaction<'db>), E>,
+        mut body: impl FnMut(OptimisticTransaction<'db>) -> Result<(R, OptimisticTransaction<'db>), E>,
     ) -> Result<R, E> {
         let mut num_losses = 0;
         loop {
             let alone = match num_losses >= MOST_LOSSES {
                 false => None,
                 true => {
-                    Counters::count(&self.commits().counters.admitted_alone);
+                    CommitCounters::count(&self.commits().counters.admitted_alone);
                     Some(self.be_alone()?)
                 }
             };
@@ -56,21 +55,23 @@ impl Database {
                 Err(Lost::Error(error)) => return Err(error.into()),
                 Err(Lost::Conflict(_)) => {}
             }
+            // Others commit during the pause.
             drop(alone);
             num_losses += 1;
-            Counters::count(&self.commits().counters.retries);
+            CommitCounters::count(&self.commits().counters.retries);
             pause(num_losses);
         }
     }
 }
 
-/// Lets others go first, for a random time that grows with the losses: who collided once should not collide again.
+/// Waits for a random time that grows with the conflicts, so that two transactions do not collide again.
 fn pause(num_losses: u32) {
+    // The commit that caused the conflict is done, so an attempt at once may succeed.
     if num_losses == 1 {
         return std::thread::yield_now();
     }
     let longest = FIRST_PAUSE * (1 << num_losses.min(8));
-    // Each state of the hasher is seeded at random.
+    // `RandomState::new` seeds each hasher at random.
     let share = RandomState::new().hash_one(num_losses) as f64 / u64::MAX as f64;
     std::thread::sleep(longest.mul_f64(share));
 }

@@ -1,34 +1,34 @@
-//! What a transaction reads, and what a commit changes.
+//! Read keys: the units of validation.
 
 use std::fmt;
 
-use base::VertexId;
-use graph::Direction;
-use lama::GraphOptions;
+use anden_base::VertexId;
+use anden_graph::GraphKind;
+use anden_snapshots::GraphOptions;
 
-/// The smallest thing that two transactions can disagree about.
+/// The smallest unit in which two transactions can conflict.
 ///
-/// Ids are never used again, so that they name the same vertex before and after. A key without an id is none of these:
-/// whether it still has none is looked up.
+/// Ids are never reused, so that an id names the same vertex at all epochs. Keys without an id have no read key: the
+/// dictionary is searched for them again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ReadKey {
-    /// The entries of an out-list, their weights and rows; of an undirected graph, of the only list.
+    /// The arcs, weights and rows of an out-list; in an undirected graph, of the only list.
     OutList(VertexId),
-    /// The same of an in-list.
+    /// The arcs, weights and rows of an in-list.
     InList(VertexId),
-    /// The edges from one vertex to another, in the order in which the graph stores their ends.
+    /// The edges from one vertex to another; ends in the order of storage.
     Edge(VertexId, VertexId),
     /// All values of a vertex.
     Properties(VertexId),
-    /// Which vertices have which value of the vertex property at this place of the schema.
+    /// The values of one vertex property, by its index in the schema, of all vertices.
     Column(u32),
-    /// Which vertices have the value with this hash of the property at this place, which has an index.
+    /// The vertices with one value of an indexed property: its index in the schema, and the hash of the value.
     Value(u32, u32),
-    /// Whether an id is a vertex.
+    /// Whether an id is a live vertex.
     Existence(VertexId),
-    /// Which vertices there are.
+    /// The set of vertices.
     Vertices,
-    /// Which edges there are.
+    /// The set of edges.
     Edges,
 }
 
@@ -39,15 +39,15 @@ impl ReadKey {
         Self::Edge(first, second)
     }
 
-    /// The in-list of a vertex; of an undirected graph, its only list.
+    /// The in-list of a vertex; in an undirected graph, its only list.
     pub(crate) fn in_list(options: &GraphOptions, vertex: VertexId) -> Self {
-        match options.direction {
-            Direction::Directed => Self::InList(vertex),
-            Direction::Undirected => Self::OutList(vertex),
+        match options.graph_kind {
+            GraphKind::Directed => Self::InList(vertex),
+            GraphKind::Undirected => Self::OutList(vertex),
         }
     }
 
-    /// Calls `body` with what changes with an edge.
+    /// Calls `body` with each read key that a change of an edge changes.
     #[inline]
     pub(crate) fn for_each_of_edge(
         options: &GraphOptions,
@@ -62,7 +62,7 @@ impl ReadKey {
         body(Self::Edges);
     }
 
-    /// What it is, for people, who call vertices by what `key` gives.
+    /// A text for users; `key` names a vertex.
     pub(crate) fn describe(self, key: impl Fn(VertexId) -> String) -> String {
         match self {
             Self::OutList(vertex) => format!("the out-edges of vertex {}", key(vertex)),
@@ -78,10 +78,10 @@ impl ReadKey {
     }
 }
 
-/// The ends of an edge in an order that is the same for all who name this edge: the one in which the graph stores them.
+/// The ends of an edge in the order in which the graph stores them, which all transactions agree on.
 pub(crate) fn stored_ends(options: &GraphOptions, (source, target): (VertexId, VertexId)) -> (VertexId, VertexId) {
-    // Otherwise an edge from one vertex to another is another than the one back.
-    let is_same_both_ways = options.direction == Direction::Undirected || options.ordered;
+    // In other graphs, the edge in the opposite direction is another edge.
+    let is_same_both_ways = options.graph_kind == GraphKind::Undirected || options.ordered;
     if is_same_both_ways && source > target { (target, source) } else { (source, target) }
 }
 
@@ -108,7 +108,7 @@ mod tests {
             items(&directed, 7, 3),
             [ReadKey::OutList(7), ReadKey::InList(3), ReadKey::Edge(7, 3), ReadKey::Edges]
         );
-        let undirected = GraphOptions { direction: Direction::Undirected, ..GraphOptions::default() };
+        let undirected = GraphOptions { graph_kind: GraphKind::Undirected, ..GraphOptions::default() };
         assert_eq!(
             items(&undirected, 7, 3),
             [ReadKey::OutList(3), ReadKey::OutList(7), ReadKey::Edge(3, 7), ReadKey::Edges]

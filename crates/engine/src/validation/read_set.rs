@@ -1,39 +1,40 @@
-//! What a transaction read.
+//! The read set of a transaction.
 
 use std::collections::BTreeSet;
 
-use lama::Key;
+use anden_snapshots::Key;
 
-use super::{Conflict, Failure, ReadKey, VersionTable};
+use super::{CommitFailure, Conflict, ReadKey, VersionTable};
 use crate::Result;
 
-/// Beyond so many, those that are there twice are looked for.
+/// Number of items from which on duplicates are removed.
 const MANY: usize = 1 << 10;
 
-/// What a transaction read in its view, what was not there included.
+/// The read keys of a transaction's view, and the keys that it did not find.
 #[derive(Debug)]
 pub(crate) struct ReadSet {
-    /// Of the view.
+    /// The epoch of the view.
     epoch: u64,
-    /// How many indexes had been made and dropped when it was taken.
+    /// Number of indexes made or dropped before the view.
     index_changes: u64,
     items: Vec<ReadKey>,
-    /// Keys that named no vertex, nor ever had.
+    /// Keys that never named a vertex.
     absent: BTreeSet<Key>,
-    /// When so many were read, duplicates go.
+    /// Number of items at which duplicates are removed next.
     next_clearing: usize,
 }
 
 impl ReadSet {
-    /// Nothing yet, of a view that has what was committed up to `epoch`; by then, indexes had been made and dropped this
-    /// many times at least.
+    /// An empty read set of a view with all commits up to `epoch`. At least `index_changes` indexes were made or
+    /// dropped before it.
     pub(crate) fn new(epoch: u64, index_changes: u64) -> Self {
         Self { epoch, index_changes, items: Vec::new(), absent: BTreeSet::new(), next_clearing: MANY }
     }
 
-    /// Something was read.
+    /// Adds a read key.
     #[inline]
     pub(crate) fn push(&mut self, item: ReadKey) {
+        // A degree and a scan after it note one list twice in a row.
         if self.items.last() == Some(&item) {
             return;
         }
@@ -41,39 +42,41 @@ impl ReadSet {
         if self.items.len() >= self.next_clearing {
             self.items.sort_unstable();
             self.items.dedup();
+            // Doubling bounds the number of sorts.
             self.next_clearing = MANY.max(2 * self.items.len());
         }
     }
 
-    /// A key had no id.
+    /// Adds a key that has no id.
     pub(crate) fn push_absent(&mut self, key: &Key) {
         if !self.absent.contains(key) {
             self.absent.insert(key.clone());
         }
     }
 
-    /// Whether all that was read is still so, as far as the stripes tell; `index_changes` says how often indexes were made and dropped
-    /// by now, and `has_id` which keys have an id.
+    /// Validates the read set against the version table. `index_changes` counts the indexes made or dropped until now,
+    /// and `has_id` tells which keys have an id.
     ///
     /// # Errors
-    /// What changed; damage in the dictionary.
+    /// The conflict; damage in the dictionary.
     pub(crate) fn validate(
         &self,
         stripes: &VersionTable,
         index_changes: u64,
         has_id: impl Fn(&Key) -> Result<bool>,
-    ) -> Result<(), Failure> {
-        // Nothing was noted of an index while it was not there.
+    ) -> Result<(), CommitFailure> {
+        // Changes of values were not noted while the index did not exist.
         let has_other_indexes = index_changes != self.index_changes;
         let has_changed = |item: ReadKey| {
             stripes.last_change(item) > self.epoch || has_other_indexes && matches!(item, ReadKey::Value(..))
         };
         if let Some(&item) = self.items.iter().find(|&&item| has_changed(item)) {
-            return Err(Failure::Conflict(Conflict::Changed(item)));
+            return Err(CommitFailure::Conflict(Conflict::Changed(item)));
         }
+        // Keys without an id have no stripe, so each key is looked up again.
         for key in &self.absent {
             if has_id(key)? {
-                return Err(Failure::Conflict(Conflict::Created(key.clone())));
+                return Err(CommitFailure::Conflict(Conflict::Created(key.clone())));
             }
         }
         Ok(())
@@ -88,13 +91,13 @@ mod tests {
         let has_id = |key: &Key| Ok(known.iter().any(|&known| *key == Key::from(known)));
         match reads.validate(stripes, 0, has_id) {
             Ok(()) => None,
-            Err(Failure::Conflict(conflict)) => Some(conflict),
-            Err(Failure::Error(error)) => panic!("{error}"),
+            Err(CommitFailure::Conflict(conflict)) => Some(conflict),
+            Err(CommitFailure::Error(error)) => panic!("{error}"),
         }
     }
 
     #[test]
-    fn what_changed_since_is_a_conflict() {
+    fn read_key_changed_later_is_a_conflict() {
         let mut stripes = VersionTable::default();
         stripes.begin(3);
         let mut reads = ReadSet::new(3, 0);

@@ -1,31 +1,31 @@
-//! The epoch at which each thing changed last, roughly.
+//! The epoch of the last change of each read key, approximately.
 //!
-//! Things share stripes by a hash, so what a stripe says may be too young and is never too old: a transaction that read
-//! something may be told in vain that it changed, and is always told when it did. Nobody but who holds the right to write
-//! looks at them, so they are plain numbers.
+//! Read keys share stripes by a hash. A stripe may show too young an epoch, never too old a one: validation may find a
+//! conflict in vain, but never misses one. Only the holder of the write guard uses the table, so that stripes are plain
+//! numbers.
 
 use super::ReadKey;
 
-/// The stripes: at 8 bytes each, 8 MB once there is a transaction.
+/// The number of stripes: 8 MB at 8 bytes each, from the first transaction on.
 const NUM_STRIPES: usize = 1 << 20;
-/// The stripes of what belongs to one vertex lie side by side, in one line of the cache.
+/// The stripes of one vertex lie side by side, in one cache line.
 const ASPECTS: usize = 4;
-/// Batches of more updates than this change everything: most stripes would be hit.
+/// A batch of more updates counts as a change of everything: it would hit most stripes.
 pub(crate) const HUGE_BATCH: usize = NUM_STRIPES / 4;
 
-/// Epochs of last changes.
+/// Epochs of last changes; see the module.
 #[derive(Debug, Default)]
 pub(crate) struct VersionTable {
-    /// None before the first transaction begins.
+    /// Empty before the first transaction begins.
     epochs: Vec<u64>,
-    /// Everything may have changed at this epoch.
+    /// The epoch at which everything counts as changed.
     everything: u64,
     vertices: u64,
     edges: u64,
 }
 
 impl VersionTable {
-    /// From now on changes are noted; whatever changed by `epoch` was noted as changed then.
+    /// Begins to note changes. Everything counts as changed at `epoch`.
     pub(crate) fn begin(&mut self, epoch: u64) {
         if !self.are_kept() {
             self.epochs = vec![0; NUM_STRIPES];
@@ -33,12 +33,12 @@ impl VersionTable {
         }
     }
 
-    /// Whether changes are noted: not before there was a transaction.
+    /// Whether changes are noted, which is so from the first transaction on.
     pub(crate) fn are_kept(&self) -> bool {
         !self.epochs.is_empty()
     }
 
-    /// Something changes at `epoch`, which is at least that of the change before.
+    /// Notes a change at `epoch`; epochs never descend from call to call.
     #[inline]
     pub(crate) fn change(&mut self, item: ReadKey, epoch: u64) {
         match item {
@@ -52,12 +52,12 @@ impl VersionTable {
         }
     }
 
-    /// Anything may change at `epoch`.
+    /// Notes that anything may change at `epoch`.
     pub(crate) fn change_everything(&mut self, epoch: u64) {
         self.everything = epoch;
     }
 
-    /// An epoch at which something changed, or a younger one.
+    /// The epoch of the last change of a read key, or a younger one.
     #[inline]
     pub(crate) fn last_change(&self, item: ReadKey) -> u64 {
         let last = match item {
@@ -68,17 +68,18 @@ impl VersionTable {
         last.max(self.everything)
     }
 
-    /// What was noted for `epoch` did not happen, nor will: otherwise whoever reads it would lose until something else
-    /// takes that epoch. Cost: a look at all stripes.
+    /// Takes back the notes of `epoch`, whose commit failed. Otherwise readers of these keys would conflict until
+    /// another commit takes the epoch. Cost: a scan of all stripes.
     pub(crate) fn take_back(&mut self, epoch: u64) {
         let others = [&mut self.everything, &mut self.vertices, &mut self.edges];
         for stripe in self.epochs.iter_mut().chain(others).filter(|stripe| **stripe == epoch) {
+            // The former epoch is lost. `epoch - 1` is not older, so no conflict is missed.
             *stripe = epoch - 1;
         }
     }
 }
 
-/// The stripe of what is about a vertex or an edge.
+/// The stripe of a read key.
 #[inline]
 fn place(item: ReadKey) -> usize {
     let of_vertex = |vertex: u32, aspect: usize| spread(vertex.into(), NUM_STRIPES / ASPECTS) * ASPECTS + aspect;
@@ -88,7 +89,7 @@ fn place(item: ReadKey) -> usize {
         ReadKey::Properties(vertex) => of_vertex(vertex, 2),
         ReadKey::Existence(vertex) => of_vertex(vertex, 3),
         ReadKey::Edge(source, target) => {
-            // Apart from what is about vertices of small ids.
+            // The constants keep pairs, columns and values apart from small vertex ids.
             spread((u64::from(source) << 32 | u64::from(target)) ^ 0x5bd1_e995_9e37_79b9, NUM_STRIPES)
         }
         ReadKey::Column(place) => spread(u64::from(place) ^ 0xa076_1d64_78bd_642f, NUM_STRIPES),
@@ -99,9 +100,10 @@ fn place(item: ReadKey) -> usize {
     }
 }
 
-/// A number below `bound`, a power of two, that looks random: the end of a multiplication by a random odd number, mixed.
+/// A pseudo-random number below `bound`, a power of two: multiplicative hashing, of which the high half is taken.
 #[inline]
 fn spread(number: u64, bound: usize) -> usize {
+    // Bits 32 to 51 of the product depend on no higher bits of the number, so these are folded in first.
     let mixed = (number ^ number >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 32) as usize & (bound - 1)
 }

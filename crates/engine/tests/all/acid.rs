@@ -1,14 +1,14 @@
-//! The twelve tests of LDBC's ACID test suite (Waudby et al., TPCTC 2020), and some more that fit a graph: each tries to
-//! bring about one anomaly, with clients that meet at barriers, and with a floor on what was committed. All run on every
+//! The twelve tests of LDBC's ACID test suite (Waudby et al., TPCTC 2020), and more that fit a graph. Each test
+//! provokes one anomaly, with clients that meet at barriers, and requires a minimum of commits. All tests run on every
 //! kind of graph.
 
 #![allow(clippy::duplicate_mod, reason = "the suite runs once for each kind of graph")]
 
 use anden_engine::{EdgeWeight, GraphOptions, KeyScheme};
-use graph::{Direction, WeightType};
+use anden_graph::{GraphKind, WeightType};
 
 const PLAIN: GraphOptions = GraphOptions {
-    direction: Direction::Directed,
+    graph_kind: GraphKind::Directed,
     multigraph: false,
     ordered: false,
     keys: KeyScheme::Integer,
@@ -35,7 +35,7 @@ mod multigraph;
 #[path = "acid/suite.rs"]
 mod multigraph_with_properties;
 
-/// The kind of graph that a module is named for, and the weight of its edges.
+/// The kind of graph in the name of a module, and the weight of its edges.
 fn kind(module: &str) -> (GraphOptions, Option<EdgeWeight>) {
     let (_, name) = module.rsplit_once("::").unwrap_or_default();
     match name {

@@ -1,22 +1,22 @@
-//! Appends: known answers, what is refused, and inputs that must not matter.
+//! Appends: known answers, refused inputs, and options that must not matter.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use anden_base::parallel::Pool;
+use anden_base::progress::{CancelFlag, Silent};
 use anden_engine::{
-    AppendOptions, AppendReport, Changes, Database, Duplicates, ErrorKind, ExpectedGraph, GraphOptions, Key, KeyScheme,
-    LoadOptions, Result, Spread, View,
+    AppendOptions, AppendReport, Changes, Duplicates, Engine, ErrorKind, ExpectedGraph, GraphOptions, Key, KeyScheme,
+    LoadOptions, Result, SnapshotView, Spread,
 };
-use base::parallel::Pool;
-use base::progress::{CancelFlag, Silent};
-use base::storage::FaultStorage;
-use graph::formats::{InputPath, OnError};
-use graph::{Direction, Graph, Weight, WeightType};
+use anden_formats::{InputPath, OnError};
+use anden_graph::{Graph, GraphKind, Weight, WeightType};
+use anden_testkit::FaultStorage;
 
 use crate::loading::{DB, Input, Model, fixed_identity};
 
 struct Scene {
-    db: Database,
+    db: Engine,
     disk: FaultStorage,
     pool: Pool,
 }
@@ -29,7 +29,7 @@ impl Scene {
     fn load_with(text: &str, options: &LoadOptions, num_threads: usize) -> Self {
         let (disk, pool) = (FaultStorage::default(), Pool::new(num_threads).unwrap());
         let (storage, input) = (Arc::new(disk.clone()), Input::text(text));
-        let (db, _) = Database::load_in(storage, Path::new(DB), &input.paths(), options, &pool, &Silent).unwrap();
+        let (db, _) = Engine::load_in(storage, Path::new(DB), &input.paths(), options, &pool, &Silent).unwrap();
         Self { db, disk, pool }
     }
 
@@ -54,7 +54,7 @@ impl Scene {
 }
 
 /// Edges between keys, in the order of the lists.
-fn edges<W: Weight>(view: &View) -> Vec<String> {
+fn edges<W: Weight>(view: &SnapshotView) -> Vec<String> {
     let model = Model::<W>::of(view);
     let shown = |((u, v), weights): (&(u32, u32), &Vec<W>)| {
         let (u, v) = (&model.keys[*u as usize], &model.keys[*v as usize]);
@@ -120,7 +120,7 @@ fn new_ids_follow_those_before() {
 }
 
 #[test]
-fn a_vertex_that_returns_has_its_id_and_no_edges() {
+fn returning_vertex_keeps_id_without_edges() {
     let strings = GraphOptions { keys: KeyScheme::String, ..GraphOptions::default() };
     for graph in [strings, GraphOptions { in_edges: false, ..strings }] {
         let scene = Scene::load("a b\nb c\nc b\nb b\n", graph);
@@ -135,7 +135,7 @@ fn a_vertex_that_returns_has_its_id_and_no_edges() {
         assert_eq!(view.vertex(&"b".into()).unwrap(), Some(1));
         assert_eq!(view.vertex(&"d".into()).unwrap(), Some(3));
         assert_eq!(edges::<u32>(&view), ["c b 1", "d a 1"]);
-        // Gone and back at once: only the new edge is left.
+        // Removed and added in one append: only the new edge remains.
         scene.change(&Changes::default().remove_vertex("a").add_edge("a", "c")).unwrap();
         let view = scene.db.view().unwrap();
         assert_eq!((edges::<u32>(&view), view.num_vertices()), (vec!["a c 1".to_owned(), "c b 1".into()], 4));
@@ -156,7 +156,7 @@ fn dense_ids_reach_to_the_largest() {
 
 #[test]
 fn an_edge_of_an_undirected_graph_is_one() {
-    let undirected = GraphOptions { direction: Direction::Undirected, ..GraphOptions::default() };
+    let undirected = GraphOptions { graph_kind: GraphKind::Undirected, ..GraphOptions::default() };
     let scene = Scene::load("1 2\n2 2\n", undirected);
     let report = scene.append("2 1\n3 1\n1 3\n4 4\n", "2 2\n9 9\n", &AppendOptions::default()).unwrap();
     assert_eq!((report.edges, report.added, report.removed, report.missing), (3, 2, 1, 1));
@@ -183,7 +183,7 @@ fn an_input_without_directions_leads_both_ways() {
 }
 
 #[test]
-fn nothing_is_a_snapshot_too() {
+fn empty_append_makes_a_snapshot() {
     let scene = Scene::load("1 2\n", GraphOptions::default());
     let report = scene.change(&Changes::default().named("quiet")).unwrap();
     assert_eq!((report.snapshot, report.edges, report.added), (2, 1, 0));
@@ -197,12 +197,12 @@ fn nothing_is_a_snapshot_too() {
 }
 
 #[test]
-fn what_contradicts_the_graph_is_refused() {
+fn contradictory_append_is_refused() {
     let scene = Scene::load("1 2\n", GraphOptions::default());
     let options = AppendOptions::default();
     assert!(scene.refusal("1 2\nx 3\n", &options).contains("edges.txt:2"));
     assert!(scene.refusal("1 2\n3\n", &options).contains("edges.txt:2"));
-    let undirected = ExpectedGraph { direction: Some(Direction::Undirected), ..ExpectedGraph::default() };
+    let undirected = ExpectedGraph { graph_kind: Some(GraphKind::Undirected), ..ExpectedGraph::default() };
     let text = scene.refusal("1 2\n", &AppendOptions { expected: undirected, ..options.clone() });
     assert_eq!(text, "the graph is directed, not undirected");
     let keep = AppendOptions { duplicates: Some(Duplicates::Keep), ..options.clone() };
@@ -219,7 +219,7 @@ fn what_contradicts_the_graph_is_refused() {
     let scene = Scene::load("1 2 3\n", weighted(WeightType::F64));
     assert!(scene.refusal("1 2\n", &options).contains("edges.txt:1"));
     assert!(scene.change(&Changes::default().add_edge(1, 2)).unwrap_err().to_string().contains("no weight"));
-    let reader = Database::open_read_only_in(Arc::new(scene.disk.clone()), Path::new(DB)).unwrap();
+    let reader = Engine::open_read_only_in(Arc::new(scene.disk.clone()), Path::new(DB)).unwrap();
     let refused = reader.append_changes(&Changes::default(), &options, &scene.pool, &Silent).unwrap_err();
     assert!(refused.to_string().contains("reading only"), "{refused}");
 }
@@ -245,9 +245,9 @@ fn a_cancelled_append_changes_nothing() {
     scene.change(&changes).unwrap();
 }
 
-/// A budget that the changes outgrow: the error says what they take.
+/// Changes beyond the budget are refused, and the error names their size.
 #[test]
-fn changes_beyond_the_memory_are_refused_with_what_they_take() {
+fn oversized_changes_are_refused_with_needed_memory() {
     let scene = Scene::load("1 2\n", GraphOptions::default());
     let options = AppendOptions { memory: Some(64 << 20), ..AppendOptions::default() };
     let text: String = (0..400_000).map(|i| format!("{} {}\n", i % 977, i)).collect();
@@ -276,12 +276,12 @@ fn threads_and_blocks_do_not_matter() {
     }
 }
 
-/// Loads with several snapshots: each has its share, together they are the graph, whatever the way of loading.
+/// Loads with several snapshots: each has its share, and together they are the graph, for every way of loading.
 #[test]
 fn a_load_spreads_edges_over_snapshots() {
     let text: String = (0..4000).map(|i| format!("{} {} {}\n", i % 61, i * i % 1087, i % 5)).collect();
     let spread = Spread { num_snapshots: 4, first_share: Some(0.4), seed: 9 };
-    let undirected = GraphOptions { direction: Direction::Undirected, ..weighted(WeightType::F64) };
+    let undirected = GraphOptions { graph_kind: GraphKind::Undirected, ..weighted(WeightType::F64) };
     let multigraph = GraphOptions { multigraph: true, ..weighted(WeightType::F64) };
     for graph in [GraphOptions::default(), undirected, multigraph] {
         let single = Scene::load(&text, graph);

@@ -1,4 +1,4 @@
-//! Snapshots and merges that a database makes by itself, while it is changed and read.
+//! Automatic checkpoints and merges of a database while it changes and is read.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind as IoKind;
@@ -7,16 +7,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
 use anden_engine::{
-    AppendOptions, Changes, Database, EdgeWeight, GraphOptions, Key, KeyScheme, MergeScope, Missing, Retention, Update,
-    View,
+    AppendOptions, Changes, EdgeWeight, Engine, GraphOptions, Key, KeyScheme, MergeScope, Missing, Retention,
+    SnapshotView, Update,
 };
-use base::VertexId;
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::storage::FaultPlan;
-use graph::{Graph, WeightType};
-use testkit::Random;
+use anden_graph::{Direction, Graph, WeightType};
+use anden_testkit::{FaultPlan, Random};
 
 use crate::bounded_pieces::Shape;
 use crate::hooked::HookedStorage;
@@ -24,29 +23,29 @@ use crate::hooked::HookedStorage;
 const DB: &str = "db";
 const NUM_VERTICES: u32 = 3000;
 const LIMIT: u64 = 256 << 10;
-/// No test commits more batches.
+/// The most batches that a test commits.
 const MOST_COMMITS: usize = 100_000;
 
-/// A database that makes snapshots of few changes, and who changes it.
+/// A database with a small checkpoint limit, and the thread that changes it.
 struct Writer {
-    database: Arc<Database>,
+    database: Arc<Engine>,
     pool: Pool,
     random: Random,
-    /// Each stands for the edges in both directions.
+    /// Pairs of vertices, each for the edges in both directions.
     pairs: BTreeSet<(u32, u32)>,
 }
 
 impl Writer {
     fn new(storage: &HookedStorage, seed: u64) -> Self {
         let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
-        let database = Database::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap();
+        let database = Engine::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap();
         database.set_checkpoint_bytes(Some(LIMIT));
         database.set_background_write_rate(None);
         let (database, pool) = (Arc::new(database), Pool::new(1).unwrap());
         Self { database, pool, random: Random::new(seed), pairs: BTreeSet::new() }
     }
 
-    /// Adds and removes edges, each with the one that leads back.
+    /// Adds and removes edges, each with its reverse.
     fn commit(&mut self) {
         let mut updates = Vec::new();
         for _ in 0..60 {
@@ -70,7 +69,7 @@ impl Writer {
     }
 
     /// Commits until `is_enough`.
-    fn commit_until(&mut self, mut is_enough: impl FnMut(&Database) -> bool) {
+    fn commit_until(&mut self, mut is_enough: impl FnMut(&Engine) -> bool) {
         for _ in 0..MOST_COMMITS {
             self.commit();
             if is_enough(&self.database) {
@@ -85,12 +84,12 @@ impl Writer {
     }
 }
 
-/// The edges of a view, which lead both ways.
-fn arcs(view: &View) -> BTreeSet<(u32, u32)> {
+/// The edges of a view. Each edge has its reverse.
+fn arcs(view: &SnapshotView) -> BTreeSet<(u32, u32)> {
     let mut arcs = BTreeSet::new();
     for v in 0..view.vertex_bound() as VertexId {
         let mut shape = Shape::default();
-        let _ = view.for_each_out_fragment(v, |targets| {
+        let _ = view.for_each_fragment(Direction::Out, v, |targets| {
             arcs.extend(targets.iter().map(|&target| (v, target)));
             shape.see(targets)
         });
@@ -102,8 +101,8 @@ fn arcs(view: &View) -> BTreeSet<(u32, u32)> {
     arcs
 }
 
-/// Reads one view after the other until `is_done`.
-fn read_on(database: &Database, is_done: &AtomicBool) {
+/// Reads view after view until `is_done`.
+fn read_on(database: &Engine, is_done: &AtomicBool) {
     while !is_done.load(Ordering::Relaxed) {
         let view = database.view().unwrap();
         let first = arcs(&view);
@@ -116,8 +115,8 @@ fn read_on(database: &Database, is_done: &AtomicBool) {
     }
 }
 
-/// Appends, merges and drops until `is_done`; gives what it appended, between vertices of its own.
-fn work_beside(database: &Database, is_done: &AtomicBool) -> BTreeSet<(u32, u32)> {
+/// Appends, merges and drops until `is_done`. Returns the appended edges, which connect vertices of its own.
+fn work_beside(database: &Engine, is_done: &AtomicBool) -> BTreeSet<(u32, u32)> {
     let (pool, mut appended, mut round) = (Pool::new(1).unwrap(), BTreeSet::new(), 0);
     while !is_done.load(Ordering::Relaxed) {
         let (u, v) = (NUM_VERTICES + round % 50, NUM_VERTICES + round * 7 % 60);
@@ -163,18 +162,18 @@ fn snapshots_are_made_by_themselves_while_everything_goes_on() {
     database.verify(&writer.pool).unwrap();
     assert_eq!(database.live_stats().background_error, None);
     drop((database, writer));
-    let again = Database::open_in(Arc::new(storage), Path::new(DB)).unwrap();
+    let again = Engine::open_in(Arc::new(storage), Path::new(DB)).unwrap();
     assert_eq!(arcs(&again.view().unwrap()), expected);
 }
 
-/// A disk that stands still while the first snapshot is written, until so many bytes of changes are in memory, and then for
-/// as long as they become more.
+/// Stalls the disk in the first checkpoint until the memtable holds three times the limit, and as long as it grows.
 fn stand_still(storage: &HookedStorage, most_bytes: &Arc<AtomicU64>) {
     let (most_bytes, mut is_first) = (Arc::clone(most_bytes), true);
     storage.set_hook(move |path| {
-        if path.to_string_lossy().contains("level-") && std::mem::take(&mut is_first) {
+        if path.to_string_lossy().contains("delta-") && std::mem::take(&mut is_first) {
             let (mut before, mut now) = (0, 0);
             while now < 3 * LIMIT || before < now {
+                // The subject: the memtable does not grow within this time. No event says that it will not grow.
                 std::thread::sleep(Duration::from_millis(300));
                 (before, now) = (now, most_bytes.load(Ordering::Relaxed));
             }
@@ -183,7 +182,7 @@ fn stand_still(storage: &HookedStorage, most_bytes: &Arc<AtomicU64>) {
 }
 
 #[test]
-fn who_commits_faster_than_is_written_waits() {
+fn commits_wait_for_a_slow_checkpoint() {
     let storage = HookedStorage::default();
     let mut writer = Writer::new(&storage, 12);
     let most_bytes = Arc::new(AtomicU64::new(0));
@@ -191,7 +190,7 @@ fn who_commits_faster_than_is_written_waits() {
     writer.commit_until(|database| {
         let stats = database.live_stats();
         let num_bytes = most_bytes.fetch_max(stats.delta_bytes, Ordering::Relaxed);
-        // Six times the limit may be frozen, and three times the limit come after it; a batch goes beyond on either side.
+        // The immutable memtable may hold six times the limit, and the memtable three times. A batch may exceed either.
         assert!(num_bytes < 10 * LIMIT, "{num_bytes} bytes of changes in memory");
         stats.automatic_checkpoints >= 5
     });
@@ -204,14 +203,14 @@ fn merges_follow_and_nobody_waits_for_them() {
     let storage = HookedStorage::default();
     let mut writer = Writer::new(&storage, 13);
     writer.commit_until(|database| database.live_stats().automatic_merges >= 2);
-    // The next merge would take for ever; one that goes on may be about to end.
+    // The next merge never ends by itself. The hold waits for a merge in progress, which could end too early.
     let held = writer.database.hold_upkeep();
     writer.database.set_background_write_rate(Some(1));
     let is_merging = Arc::new(AtomicBool::new(false));
     let has_begun = Arc::clone(&is_merging);
     storage.set_hook(move |path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        has_begun.fetch_or(name.starts_with("tmp-run-"), Ordering::Relaxed);
+        has_begun.fetch_or(name.starts_with("tmp-base-"), Ordering::Relaxed);
     });
     drop(held);
     writer.commit_until(|_| is_merging.load(Ordering::Relaxed));
@@ -222,17 +221,17 @@ fn merges_follow_and_nobody_waits_for_them() {
     let expected = writer.arcs();
     let database = Arc::into_inner(std::mem::replace(&mut writer.database, other_database())).unwrap();
     database.close().unwrap();
-    let again = Database::open_in(Arc::new(storage), Path::new(DB)).unwrap();
+    let again = Engine::open_in(Arc::new(storage), Path::new(DB)).unwrap();
     assert_eq!(arcs(&again.view().unwrap()), expected);
     assert_eq!(again.verify(&writer.pool).unwrap().unknown_files, Vec::<String>::new(), "nothing is left of the merge");
 }
 
-fn other_database() -> Arc<Database> {
+fn other_database() -> Arc<Engine> {
     let storage = HookedStorage::default();
-    Arc::new(Database::create_in(Arc::new(storage), Path::new(DB), GraphOptions::default()).unwrap())
+    Arc::new(Engine::create_in(Arc::new(storage), Path::new(DB), GraphOptions::default()).unwrap())
 }
 
-/// A writer whose snapshot is being written, and takes for ever unless somebody waits for it.
+/// A writer with a checkpoint in progress that never ends, unless another thread waits for it.
 fn with_slow_snapshot(storage: &HookedStorage, seed: u64) -> Writer {
     let mut writer = Writer::new(storage, seed);
     writer.database.set_checkpoint_bytes(None);
@@ -253,7 +252,7 @@ fn with_slow_snapshot(storage: &HookedStorage, seed: u64) -> Writer {
 }
 
 #[test]
-fn a_snapshot_keeps_to_the_budget_until_somebody_waits_for_it() {
+fn throttled_checkpoint_hurries_once_awaited() {
     type Waiter = fn(&mut Writer);
     let waiters: [(&str, Waiter); 5] = [
         ("commits", |writer| writer.commit_until(|database| database.live_stats().automatic_checkpoints >= 3)),
@@ -288,16 +287,16 @@ fn a_slow_snapshot_does_not_hold_up_the_end() {
     let expected = writer.arcs();
     let database = Arc::into_inner(std::mem::replace(&mut writer.database, other_database())).unwrap();
     database.close().unwrap();
-    let again = Database::open_in(Arc::new(storage), Path::new(DB)).unwrap();
+    let again = Engine::open_in(Arc::new(storage), Path::new(DB)).unwrap();
     assert_eq!(arcs(&again.view().unwrap()), expected);
     assert_eq!(again.log_bytes().unwrap(), 0);
 }
 
 #[test]
-fn what_fails_in_the_background_is_tried_again() {
+fn failed_background_checkpoint_is_retried() {
     let storage = HookedStorage::default();
     let mut writer = Writer::new(&storage, 14);
-    storage.disk.set_plan(FaultPlan::FailNext("level-", IoKind::StorageFull));
+    storage.disk.set_plan(FaultPlan::FailNext("delta-", IoKind::StorageFull));
     let error = Mutex::new(None);
     writer.commit_until(|database| {
         let stats = database.live_stats();
@@ -306,7 +305,7 @@ fn what_fails_in_the_background_is_tried_again() {
         error.lock().unwrap().is_some()
     });
     let error = error.into_inner().unwrap().unwrap();
-    assert!(error.contains("level-"), "{error}");
+    assert!(error.contains("delta-"), "{error}");
     assert_eq!(arcs(&writer.database.view().unwrap()), writer.arcs());
     writer.commit_until(|database| database.live_stats().automatic_checkpoints > 0);
     assert_eq!(writer.database.live_stats().background_error, None);
@@ -317,29 +316,29 @@ fn what_fails_in_the_background_is_tried_again() {
     assert!(writer.database.live_stats().automatic_checkpoints <= num_before + 1, "none is made any more");
 }
 
-/// A thread that panics takes nobody with it.
+/// A panic in one checkpoint does not stop later ones.
 #[test]
 fn snapshots_go_on_after_one_that_panicked() {
     let storage = HookedStorage::default();
     let mut writer = Writer::new(&storage, 15);
-    storage.set_hook(|path| assert!(!path.to_string_lossy().contains("level-"), "as it should"));
+    storage.set_hook(|path| assert!(!path.to_string_lossy().contains("delta-"), "as it should"));
     let mut has_failed = false;
     writer.commit_until(|database| {
         let stats = database.live_stats();
         has_failed |= stats.background_error.is_some_and(|error| error.contains("panicked"));
-        // A hook that panicked is called no more.
+        // A hook that panicked is removed.
         has_failed && stats.automatic_checkpoints > 0
     });
     assert_eq!(writer.database.live_stats().background_error, None);
     assert_eq!(arcs(&writer.database.view().unwrap()), writer.arcs());
 }
 
-/// What changes to and fro hardly takes memory, but the log has all of it.
+/// Edges that are added and removed in turn hardly take memory, but the WAL holds all changes.
 #[test]
 fn a_snapshot_is_made_when_the_log_is_long() {
     let options =
         GraphOptions { keys: KeyScheme::Dense, weight_type: Some(WeightType::U32), ..GraphOptions::default() };
-    let database = Database::create_in(Arc::new(HookedStorage::default()), Path::new(DB), options).unwrap();
+    let database = Engine::create_in(Arc::new(HookedStorage::default()), Path::new(DB), options).unwrap();
     database.set_checkpoint_bytes(Some(LIMIT));
     let pool = Pool::new(1).unwrap();
     let mut is_only_log_long = false;
@@ -360,11 +359,11 @@ fn a_snapshot_is_made_when_the_log_is_long() {
     panic!("{:?}", database.live_stats());
 }
 
-/// Epochs at which a vertex came and went take memory for as long as no snapshot has them.
+/// Epochs of added and removed vertices take memory until a snapshot holds them.
 #[test]
-fn a_snapshot_is_made_of_vertices_that_come_and_go() {
+fn repeated_vertex_updates_trigger_a_checkpoint() {
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
-    let database = Database::create_in(Arc::new(HookedStorage::default()), Path::new(DB), options).unwrap();
+    let database = Engine::create_in(Arc::new(HookedStorage::default()), Path::new(DB), options).unwrap();
     database.set_checkpoint_bytes(Some(LIMIT));
     let pool = Pool::new(1).unwrap();
     database.apply(&[Update::AddVertex(7_u64.into())], Missing::Strict, &pool).unwrap();
@@ -380,20 +379,20 @@ fn a_snapshot_is_made_of_vertices_that_come_and_go() {
     panic!("{:?}", database.live_stats());
 }
 
-/// Who is told of an error appends again.
+/// The caller repeats an append that returned an error.
 #[test]
-fn an_append_has_happened_where_only_the_merge_after_it_fails() {
+fn failed_merge_does_not_fail_the_append() {
     let storage = HookedStorage::default();
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
-    let database = Database::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap();
+    let database = Engine::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap();
     let pool = Pool::new(1).unwrap();
     let append = |target: u64| {
         let changes = (0..6_000_u64).fold(Changes::default(), |changes, v| changes.add_edge(v, target));
         database.append_changes(&changes, &AppendOptions::default(), &pool, &Silent).unwrap()
     };
-    storage.disk.set_plan(FaultPlan::FailNext("run-", IoKind::StorageFull));
+    storage.disk.set_plan(FaultPlan::FailNext("base-", IoKind::StorageFull));
     let report = append(1);
-    assert!(report.maintenance_error.is_some_and(|error| error.contains("run-")));
+    assert!(report.maintenance_error.is_some_and(|error| error.contains("base-")));
     assert_eq!((report.added, report.edges, database.view().unwrap().num_edges()), (6_000, 6_000, 6_000));
     let report = append(2);
     assert_eq!((report.maintenance_error, report.edges), (None, 12_000));

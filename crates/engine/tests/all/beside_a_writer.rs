@@ -1,5 +1,5 @@
-//! Readers in other processes while a writer commits, makes snapshots and merges: they see one prefix of its commits after
-//! the other, and a log that is written and removed under them does not disturb them.
+//! Readers in other processes while a writer commits, checkpoints and merges. They see growing prefixes of its commits.
+//! A WAL that is written and removed meanwhile does not disturb them.
 
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
@@ -9,40 +9,41 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_base::storage::{MemoryStorage, Storage};
 use anden_engine::{
-    AppendOptions, Changes, Database, Durability, ErrorKind, Fate, GraphOptions, KeyScheme, MergeScope, Missing,
-    Retention, Update, View,
+    AppendOptions, Changes, Durability, Engine, ErrorKind, GraphOptions, KeyScheme, MergeScope, Missing, Op, Retention,
+    SnapshotView, Update,
 };
-use base::VertexId;
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::storage::{FaultStorage, MemoryStorage, Storage};
-use graph::Graph;
+use anden_graph::{Direction, Graph};
+use anden_testkit::FaultStorage;
 
 use crate::hooked::HookedStorage;
 
-/// Tells a copy of this program that it is a reader, and of what.
+/// Environment variable that makes a copy of this program a reader of this path.
 const READ: &str = "ANDEN_FOLLOW_BESIDE";
-/// A file beside the database, with the number of commits once there are no more.
+/// A file beside the database with the final number of commits.
 const END: &str = "end";
-/// What a reader prints once it has seen the prefix grow as often as it wants to.
+/// The output of a reader that saw the prefix grow [`NUM_GROWTHS`] times.
 const HAS_SEEN_ENOUGH: &str = "has seen it grow";
 const NUM_GROWTHS: u32 = 40;
 const LIMIT: u64 = 64 << 10;
-/// One of so many commits is synced while any is.
+/// One in this many commits is synced in phases with syncs.
 const SYNCED: u64 = 16;
-/// Syncs are asked for in every second phase of so many commits: without any, nothing says what was durable.
+/// Every second phase of this many commits has syncs. Without syncs, no record certifies the commits before it.
 const PHASE: u64 = 4_000;
 const DEADLINE: Duration = Duration::from_secs(400);
 
-/// How many edges there are, each of which is to lead from a vertex to the next.
-fn prefix(view: &View) -> u64 {
+/// The number of edges. Checks that each leads from a vertex to the next.
+fn prefix(view: &SnapshotView) -> u64 {
     let num_edges = view.num_edges();
     let num_vertices = if num_edges == 0 { 0 } else { num_edges + 1 };
     assert_eq!((view.vertex_bound() as u64, view.num_vertices() as u64), (num_vertices, num_vertices));
     for v in 0..view.vertex_bound() as VertexId {
         let mut list = Vec::new();
-        let _ = view.for_each_out_fragment(v, |targets| {
+        let _ = view.for_each_fragment(Direction::Out, v, |targets| {
             list.extend_from_slice(targets);
             ControlFlow::Continue(())
         });
@@ -53,8 +54,8 @@ fn prefix(view: &View) -> u64 {
     num_edges
 }
 
-/// Nobody who looks at a handle sees less than before, whatever another does with it.
-fn watch(database: &Database, is_over: &AtomicBool) {
+/// Views of one handle never shrink, whatever other threads do with the handle.
+fn watch(database: &Engine, is_over: &AtomicBool) {
     let mut before = 0;
     while !is_over.load(Ordering::Relaxed) {
         let num_edges = database.view().unwrap().num_edges();
@@ -64,8 +65,8 @@ fn watch(database: &Database, is_over: &AtomicBool) {
     }
 }
 
-/// What is there was committed without a gap, none of it goes, and at the end it is everything.
-fn follow(database: &Database, path: &Path) {
+/// The reader sees commits without gaps, never loses one, and sees all at the end.
+fn follow(database: &Engine, path: &Path) {
     let (pool, end) = (Pool::new(1).unwrap(), path.with_file_name(END));
     let (mut before, mut num_growths) = (prefix(&database.view().unwrap()), 0);
     for round in 0_u64.. {
@@ -81,8 +82,8 @@ fn follow(database: &Database, path: &Path) {
         }
         before = num_edges;
         if round % 8 == 1 {
-            // Who comes new reads the log from its beginning.
-            let other = Database::open_read_only(path).unwrap();
+            // A new reader reads the WAL from its beginning.
+            let other = Engine::open_read_only(path).unwrap();
             assert!(prefix(&other.view().unwrap()) >= num_edges);
             if round % 64 == 1 {
                 other.verify(&pool).unwrap();
@@ -97,7 +98,7 @@ fn follow(database: &Database, path: &Path) {
 }
 
 fn read_until_the_end(path: &Path) {
-    let database = Database::open_read_only(path).unwrap();
+    let database = Engine::open_read_only(path).unwrap();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| watch(&database, &is_over));
@@ -108,7 +109,7 @@ fn read_until_the_end(path: &Path) {
     });
 }
 
-/// A reader in a process of its own, which does not outlive this one's interest in it.
+/// A reader process, killed on drop.
 struct Reader(Child);
 
 impl Reader {
@@ -119,7 +120,7 @@ impl Reader {
         Self(command.stdout(Stdio::piped()).spawn().unwrap())
     }
 
-    /// Reads what it prints until its end, and says when it has seen enough.
+    /// Returns the output of the reader, and counts when it has seen enough and when it has ended.
     fn listen(&mut self, num_content: &AtomicU32, num_ended: &AtomicU32) -> String {
         let mut text = String::new();
         for line in BufReader::new(self.0.stdout.take().unwrap()).lines() {
@@ -140,8 +141,8 @@ impl Drop for Reader {
     }
 }
 
-/// Commits an edge from each vertex to the next until `is_enough`; gives how many.
-fn commit_until(writer: &Database, is_enough: impl Fn() -> bool) -> u64 {
+/// Commits an edge from each vertex to the next until `is_enough`. Returns their number.
+fn commit_until(writer: &Engine, is_enough: impl Fn() -> bool) -> u64 {
     let (pool, begin) = (Pool::new(1).unwrap(), Instant::now());
     let later = Durability::Batched(Duration::from_secs(3600));
     let mut num_commits = 0;
@@ -160,10 +161,10 @@ fn commit_until(writer: &Database, is_enough: impl Fn() -> bool) -> u64 {
     commit(Durability::Sync)
 }
 
-/// The number of the oldest segment that is left of the log; `None` where a snapshot has everything.
+/// The number of the oldest WAL segment; `None` if a snapshot holds everything.
 fn oldest_segment(path: &Path) -> Option<u32> {
     let names = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
-    names.filter_map(|name| lama::log_number(name.to_str()?)).min()
+    names.filter_map(|name| anden_snapshots::log_number(name.to_str()?)).min()
 }
 
 #[test]
@@ -174,7 +175,7 @@ fn readers_in_other_processes_see_prefixes_that_grow() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
-    let writer = Database::create(&path, options).unwrap();
+    let writer = Engine::create(&path, options).unwrap();
     writer.set_checkpoint_bytes(Some(LIMIT));
     writer.set_background_write_rate(None);
     let (num_content, num_ended) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -188,7 +189,7 @@ fn readers_in_other_processes_see_prefixes_that_grow() {
         });
         std::fs::write(dir.path().join("tmp"), num_commits.to_string()).unwrap();
         std::fs::rename(dir.path().join("tmp"), dir.path().join(END)).unwrap();
-        listeners.into_iter().for_each(|listener| println!("{}", listener.join().unwrap()));
+        listeners.into_iter().for_each(|hook| println!("{}", hook.join().unwrap()));
         println!("{num_commits} commits: {:?}", writer.live_stats());
     });
     let stats = writer.live_stats();
@@ -197,24 +198,24 @@ fn readers_in_other_processes_see_prefixes_that_grow() {
     assert!(oldest_segment(&path).is_none_or(|number| number > 4), "segments went while they were read");
 }
 
-/// A reader that shows more than a snapshot has, which it finds then, looked for the rest in a log that a younger snapshot
-/// had taken the place of; whoever asked for a view before it knew that one got the older.
+/// Regression: a reader showed more than the snapshot that it then found, and looked for the rest in a WAL that a
+/// younger snapshot had replaced. A concurrent call for a view got the older snapshot.
 #[test]
-fn what_is_shown_does_not_give_way_to_an_older_snapshot() {
+fn refresh_never_shows_an_older_snapshot() {
     let storage = HookedStorage::default();
     let disk = || Arc::new(storage.clone());
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
-    let writer = Arc::new(Database::create_in(disk(), Path::new("db"), options).unwrap());
-    // Nothing says that they were durable, so a log without them looks whole.
-    fn add(writer: &Database, number: u64) {
+    let writer = Arc::new(Engine::create_in(disk(), Path::new("db"), options).unwrap());
+    // No later record certifies these commits, so a WAL without them looks complete.
+    fn add(writer: &Engine, number: u64) {
         let (update, later) = (Update::add_edge(number, number + 1), Durability::Batched(Duration::from_secs(3600)));
         writer.apply_with(&[update], Missing::Lenient, later, &Pool::new(1).unwrap()).unwrap();
     }
     (0..4).for_each(|number| add(&writer, number));
-    let reader = Arc::new(Database::open_read_only_in(disk(), Path::new("db")).unwrap());
+    let reader = Arc::new(Engine::open_read_only_in(disk(), Path::new("db")).unwrap());
     let (busy, other, mut is_first) = (Arc::clone(&writer), Arc::clone(&reader), true);
     storage.set_hook(move |_| {
-        // The snapshot of the first four is being written.
+        // The checkpoint of the first four edges is in progress.
         if std::mem::take(&mut is_first) {
             add(&busy, 4);
             assert!(other.refresh().unwrap());
@@ -247,13 +248,13 @@ fn what_is_shown_does_not_give_way_to_an_older_snapshot() {
     assert_eq!(reader.epoch(), writer.epoch());
 }
 
-/// The writer publishes, and gives up what it published before, each time that a reader opens a file of the base: the
-/// reader opens no file of it twice.
+/// The writer publishes a new base and removes the old one each time that the reader maps a file of the base. The
+/// reader opens no file twice.
 #[test]
 fn files_that_were_opened_stay_open_while_others_vanish() {
     let (storage, db) = (HookedStorage::default(), Path::new("db"));
-    let writer = Arc::new(Database::create_in(Arc::new(storage.clone()), db, GraphOptions::default()).unwrap());
-    let append = |writer: &Database, number: u64| {
+    let writer = Arc::new(Engine::create_in(Arc::new(storage.clone()), db, GraphOptions::default()).unwrap());
+    let append = |writer: &Engine, number: u64| {
         let changes = Changes { added: vec![(number.into(), (number + 1).into(), None)], ..Changes::default() };
         writer.append_changes(&changes, &AppendOptions::default(), &Pool::new(1).unwrap(), &Silent).unwrap();
     };
@@ -263,26 +264,26 @@ fn files_that_were_opened_stay_open_while_others_vanish() {
     let (busy, seen, mut number) = (Arc::clone(&writer), Arc::clone(&opened), 3);
     storage.set_map_hook(move |path| {
         seen.lock().unwrap().push(path.to_owned());
-        if number < 200 && path.to_string_lossy().contains("run-") {
+        if number < 200 && path.to_string_lossy().contains("base-") {
             append(&busy, number);
             number += 1;
         }
     });
-    let reader = Database::open_read_only_in(Arc::new(storage.clone()), db).unwrap();
+    let reader = Engine::open_read_only_in(Arc::new(storage.clone()), db).unwrap();
     let (num_edges, opened) = (reader.view().unwrap().num_edges(), opened.lock().unwrap().clone());
     assert!((4..100).contains(&num_edges), "{num_edges} edges, {opened:?}");
     let is_first = |(index, path): (usize, &PathBuf)| !opened[..index].contains(path);
     assert!(opened.iter().enumerate().all(is_first), "{opened:?}");
 }
 
-/// Files go faster than a reader opens them all: it keeps those that it has, and needs only what is new.
+/// Files vanish before a reader has opened them all. It keeps those that it has, and opens only new ones.
 #[test]
 fn opening_beside_a_fast_writer_ends_soon() {
     let (storage, db): (Arc<dyn Storage>, _) = (Arc::new(MemoryStorage::default()), Path::new("db"));
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
-    let writer = Database::create_in(Arc::clone(&storage), db, options).unwrap();
+    let writer = Engine::create_in(Arc::clone(&storage), db, options).unwrap();
     let pairs: Vec<_> = (0..400_000).map(|v| (v, v + 1)).collect();
-    writer.apply_edges(&pairs, Fate::Come, &Pool::new(1).unwrap()).unwrap();
+    writer.apply_edges(&pairs, Op::Insert, &Pool::new(1).unwrap()).unwrap();
     writer.checkpoint(None).unwrap();
     writer.merge(MergeScope::All, &Pool::new(1).unwrap(), &Silent).unwrap();
     writer.retain(Retention::Last(1)).unwrap();
@@ -306,7 +307,7 @@ fn opening_beside_a_fast_writer_ends_soon() {
                 std::thread::yield_now();
             }
             let (before, start) = (num_answered.load(Ordering::Acquire), Instant::now());
-            let reader = Database::open_read_only_in(Arc::clone(&storage), db);
+            let reader = Engine::open_read_only_in(Arc::clone(&storage), db);
             times.push(start.elapsed());
             let num_edges = reader.and_then(|reader| Ok(reader.view()?.num_edges()));
             if num_edges.as_ref().is_ok_and(|&num_edges| num_edges < 400_000 + before) || num_edges.is_err() {
@@ -321,12 +322,12 @@ fn opening_beside_a_fast_writer_ends_soon() {
     assert!(times.iter().all(|&time| time < Duration::from_secs(1)), "{times:?}");
 }
 
-/// Between the look at a manifest and at the files that it names, these may go.
+/// The files that a manifest names may vanish before the reader opens them.
 #[test]
-fn what_vanishes_while_it_is_opened_is_found_in_the_next_manifest() {
+fn opening_retries_with_the_next_manifest() {
     let storage = HookedStorage::default();
     let writer =
-        Arc::new(Database::create_in(Arc::new(storage.clone()), Path::new("db"), GraphOptions::default()).unwrap());
+        Arc::new(Engine::create_in(Arc::new(storage.clone()), Path::new("db"), GraphOptions::default()).unwrap());
     for number in 0..3 {
         writer.apply(&[Update::add_edge(number, number + 1)], Missing::Lenient, &Pool::new(1).unwrap()).unwrap();
         writer.checkpoint(None).unwrap();
@@ -336,22 +337,22 @@ fn what_vanishes_while_it_is_opened_is_found_in_the_next_manifest() {
         assert!(path.ends_with("MANIFEST"), "{}", path.display());
         assert!(busy.merge(MergeScope::All, &Pool::new(1).unwrap(), &Silent).is_ok());
     });
-    let reader = Database::open_read_only_in(Arc::new(storage), Path::new("db")).unwrap();
+    let reader = Engine::open_read_only_in(Arc::new(storage), Path::new("db")).unwrap();
     assert_eq!((reader.view().unwrap().num_edges(), reader.snapshots().len()), (3, 4));
 }
 
-/// What was durable and is not what it was is damage for who reads on, too. It shows what it did, and all once that is
-/// mended: of what is before the damage nothing is left over.
+/// A changed durable record is damage for a refreshing reader too. The reader keeps its view, and sees everything once
+/// the record is repaired. It keeps nothing that it read before the damage.
 #[test]
-fn a_bad_record_is_met_by_a_reader_that_reads_on() {
+fn refresh_reports_damaged_durable_record() {
     let (disk, path, pool) = (FaultStorage::default(), Path::new("db/wal-000001"), Pool::new(1).unwrap());
-    let writer = Database::create_in(Arc::new(disk.clone()), Path::new("db"), GraphOptions::default()).unwrap();
+    let writer = Engine::create_in(Arc::new(disk.clone()), Path::new("db"), GraphOptions::default()).unwrap();
     let add = |number: u64| {
         writer.apply(&[Update::add_edge(number, number + 1)], Missing::Lenient, &pool).unwrap();
         disk.contents(path).unwrap()
     };
     let written: Vec<_> = (0..2).map(add).collect();
-    let reader = Database::open_read_only_in(Arc::new(disk.clone()), Path::new("db")).unwrap();
+    let reader = Engine::open_read_only_in(Arc::new(disk.clone()), Path::new("db")).unwrap();
     let written: Vec<_> = written.into_iter().chain((2..5).map(add)).collect();
     let mut damaged = written[4].clone();
     damaged[written[3].iter().rposition(|&byte| byte != 0).unwrap()] ^= 1;
@@ -365,25 +366,24 @@ fn a_bad_record_is_met_by_a_reader_that_reads_on() {
     assert_eq!(prefix(&reader.view().unwrap()), 5);
 }
 
-/// A writer takes a commit back that meets damage or a lack of memory half way, and, opened again, gives its number to
-/// another.
+/// A writer takes back a commit that meets damage or a lack of memory. After a reopen, another commit gets its number.
 #[test]
-fn what_a_writer_takes_back_is_not_kept_by_a_reader_that_saw_it() {
+fn refresh_drops_commits_that_were_rolled_back() {
     let (disk, db, pool) = (FaultStorage::default(), Path::new("db"), Pool::new(1).unwrap());
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
-    let add = |writer: &Database, source: u64, target: u64| {
+    let add = |writer: &Engine, source: u64, target: u64| {
         let (edge, later) = (Update::add_edge(source, target), Durability::Batched(Duration::from_secs(3600)));
         writer.apply_with(&[edge], Missing::Lenient, later, &pool).unwrap();
     };
-    let writer = Database::create_in(Arc::new(disk.clone()), db, options).unwrap();
+    let writer = Engine::create_in(Arc::new(disk.clone()), db, options).unwrap();
     add(&writer, 0, 1);
     let without = disk.duplicate();
     add(&writer, 0, 2);
-    let reader = Database::open_read_only_in(Arc::new(disk.clone()), db).unwrap();
+    let reader = Engine::open_read_only_in(Arc::new(disk.clone()), db).unwrap();
     let edges = || {
         let (view, mut list) = (reader.view().unwrap(), Vec::new());
         for source in 0..view.vertex_bound() as VertexId {
-            let _ = view.for_each_out_fragment(source, |targets| {
+            let _ = view.for_each_fragment(Direction::Out, source, |targets| {
                 list.extend(targets.iter().map(|&target| (source, target)));
                 ControlFlow::Continue(())
             });
@@ -399,15 +399,15 @@ fn what_a_writer_takes_back_is_not_kept_by_a_reader_that_saw_it() {
     };
     assert!(show(&without));
     assert_eq!(edges(), [(0, 1)]);
-    // Seen again, and then another in its place, with one behind it.
+    // The reader sees the commit again, and then others in its place.
     let with = without.duplicate();
-    let other = Database::open_in(Arc::new(with.clone()), db).unwrap();
+    let other = Engine::open_in(Arc::new(with.clone()), db).unwrap();
     add(&other, 0, 2);
     assert!(show(&with));
     assert_eq!(edges(), [(0, 1), (0, 2)]);
     for targets in [&[3][..], &[3, 4]] {
         let disk_of_others = without.duplicate();
-        let other = Database::open_in(Arc::new(disk_of_others.clone()), db).unwrap();
+        let other = Engine::open_in(Arc::new(disk_of_others.clone()), db).unwrap();
         targets.iter().for_each(|&target| add(&other, 0, target));
         assert!(show(&disk_of_others));
         let expected: Vec<_> = [1].iter().chain(targets).map(|&target| (0, target as VertexId)).collect();

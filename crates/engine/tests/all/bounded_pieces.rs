@@ -1,5 +1,5 @@
-//! In how many parts a list lies, however often it was changed: what the base run has of it, what all levels together
-//! add, what is live, and, while a snapshot is written, what is frozen for it.
+//! Bound on the parts of a list after any number of changes: the base, all deltas together, the memtable, and during a
+//! checkpoint the immutable memtable.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind as IoKind;
@@ -7,30 +7,29 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use anden_engine::{AppendOptions, Changes, Database, GraphOptions, KeyScheme, MergeScope, Missing, Update};
-use base::VertexId;
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::storage::FaultPlan;
-use graph::{Graph, InEdges};
-use testkit::Random;
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_engine::{AppendOptions, Changes, Engine, GraphOptions, KeyScheme, MergeScope, Missing, Update};
+use anden_graph::{Direction, Graph};
+use anden_testkit::{FaultPlan, Random};
 
 use crate::hooked::HookedStorage;
 
 const DB: &str = "db";
 const NUM_VERTICES: u32 = 150_000;
-/// One vertex leads to all but one in so many: its page has more entries than one that is written anew where little of
-/// it changes, so that base run and levels stay apart.
+/// The hub has edges to all but one in this many vertices. Its page is too large to be rewritten for few changes, so
+/// base and deltas stay apart.
 const LEFT_OUT: u32 = 16;
-/// That vertex, behind others of its page: the first lists that are read of a page are made one by one.
+/// The hub. Lower vertices of its page come first, because the first lists read of a page are merged on demand.
 const HUB: u32 = 900;
 
-/// How a list lies.
+/// The layout of a list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shape {
-    /// What readers get, empty slices left out.
+    /// The number of slices that readers get, without empty ones.
     pub num_slices: usize,
-    /// The places where the entries begin anew: what comes from one source ascends from slice to slice.
+    /// The number of ascending sequences. Slices of one source ascend from one to the next.
     pub num_parts: usize,
     last: Option<VertexId>,
 }
@@ -47,17 +46,17 @@ impl Shape {
     }
 }
 
-/// A database, and what it should hold.
+/// A database and its model.
 struct World {
-    database: Arc<Database>,
+    database: Arc<Engine>,
     pool: Pool,
     random: Random,
     arcs: BTreeSet<(u32, u32)>,
-    /// Whether edges go as well, which cuts slices in two.
+    /// Whether edges are removed too, which cuts slices in two.
     removes: bool,
-    /// The bound.
+    /// The maximum of parts.
     most_parts: usize,
-    /// The most parts that any list had since somebody set it back.
+    /// The most parts of any list since the last reset.
     seen_parts: usize,
 }
 
@@ -65,7 +64,7 @@ impl World {
     fn new(storage: &HookedStorage, seed: u64) -> Self {
         println!("seed {seed}");
         let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
-        let database = Database::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap();
+        let database = Engine::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap();
         let (pool, random) = (Pool::new(1).unwrap(), Random::new(seed));
         let targets = (0..NUM_VERTICES).filter(|target| target % LEFT_OUT != 0);
         let arcs: BTreeSet<_> = targets.map(|target| (HUB, target)).collect();
@@ -76,7 +75,7 @@ impl World {
         Self { database, pool, random, arcs, removes: false, most_parts: 3, seen_parts: 0 }
     }
 
-    /// Random edges that go, and then some that come, done here already.
+    /// Random removals and additions, already applied to the model.
     fn changes(&mut self) -> [Vec<(u32, u32)>; 2] {
         let (mut removed, mut added) = (Vec::new(), Vec::new());
         let vertex = |random: &mut Random| random.below(NUM_VERTICES);
@@ -117,17 +116,17 @@ impl World {
         self.database.append_changes(&changes, &AppendOptions::default(), &self.pool, &Silent).unwrap();
     }
 
-    /// Reads every list of the newest view on both sides.
+    /// Reads every list of the newest view in both directions.
     fn look(&mut self, place: &str) {
         let view = self.database.view().unwrap();
         let (mut found, mut num_in_arcs) = (BTreeSet::new(), 0);
         for v in 0..view.vertex_bound() as VertexId {
             let (mut out, mut into) = (Shape::default(), Shape::default());
-            let _ = view.for_each_out_fragment(v, |targets| {
+            let _ = view.for_each_fragment(Direction::Out, v, |targets| {
                 found.extend(targets.iter().map(|&target| (v, target)));
                 out.see(targets)
             });
-            let _ = view.for_each_in_fragment(v, |sources| {
+            let _ = view.for_each_fragment(Direction::In, v, |sources| {
                 num_in_arcs += sources.len();
                 into.see(sources)
             });
@@ -141,7 +140,7 @@ impl World {
         assert!(found == self.arcs && num_in_arcs == found.len(), "{place}: the parts are not the whole");
     }
 
-    /// The most parts that any list has, and no fewer.
+    /// Requires that the list with the most parts has exactly `num_parts`.
     fn expect(&mut self, num_parts: usize, place: &str) {
         self.seen_parts = 0;
         self.look(place);
@@ -153,7 +152,7 @@ fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
     world.lock().unwrap()
 }
 
-/// Before every call to the disk something is committed and all is read.
+/// Commits and reads everything before each call to the disk.
 fn commit_meanwhile(storage: &HookedStorage, world: &Arc<Mutex<World>>, is_checkpoint: bool) {
     let world = Arc::clone(world);
     storage.set_hook(move |path| {
@@ -164,7 +163,7 @@ fn commit_meanwhile(storage: &HookedStorage, world: &Arc<Mutex<World>>, is_check
     });
 }
 
-/// Makes a snapshot, while it is written of what is committed then.
+/// Makes a checkpoint with concurrent commits. Lists have at most four parts during it, and three after.
 fn checkpoint_meanwhile(storage: &HookedStorage, world: &Arc<Mutex<World>>) {
     let database = Arc::clone(&lock(world).database);
     (lock(world).most_parts, lock(world).seen_parts) = (4, 0);
@@ -173,20 +172,20 @@ fn checkpoint_meanwhile(storage: &HookedStorage, world: &Arc<Mutex<World>>) {
     storage.clear_hook();
     made.unwrap();
     let world = &mut *lock(world);
-    assert_eq!(world.seen_parts, 4, "base run, levels, what is frozen, what is live");
+    assert_eq!(world.seen_parts, 4, "base, deltas, immutable memtable, memtable");
     world.most_parts = 3;
     world.expect(3, "after a snapshot");
 }
 
-/// A level that cannot be written leaves what is frozen, and the next snapshot has it.
+/// A delta that cannot be written leaves the immutable memtable, which the next checkpoint writes.
 fn fail_meanwhile(storage: &HookedStorage, world: &Arc<Mutex<World>>) {
     let database = Arc::clone(&lock(world).database);
     lock(world).most_parts = 4;
     commit_meanwhile(storage, world, true);
-    storage.disk.set_plan(FaultPlan::FailNext("level-", IoKind::StorageFull));
+    storage.disk.set_plan(FaultPlan::FailNext("delta-", IoKind::StorageFull));
     let made = database.checkpoint(None);
     storage.clear_hook();
-    assert!(made.unwrap_err().to_string().contains("level-"));
+    assert!(made.unwrap_err().to_string().contains("delta-"));
     let world = &mut *lock(world);
     world.commit();
     world.expect(4, "after a snapshot that could not be written");
@@ -201,28 +200,28 @@ fn merge_meanwhile(storage: &HookedStorage, world: &Arc<Mutex<World>>) {
     let merged = database.merge(MergeScope::All, &pool, &Silent);
     storage.clear_hook();
     merged.unwrap();
-    assert_eq!((database.stats().runs, database.stats().levels > 6), (1, true));
+    assert_eq!((database.stats().bases, database.stats().deltas > 6), (1, true));
     let world = &mut *lock(world);
     world.look("after a merge");
     database.checkpoint(None).unwrap();
-    world.expect(2, "a level over a base run");
+    world.expect(2, "a delta over a base");
 }
 
 #[test]
-fn a_list_lies_in_three_parts_and_in_four_while_a_snapshot_is_written() {
+fn list_has_at_most_four_fragments() {
     let storage = HookedStorage::default();
     let world = Arc::new(Mutex::new(World::new(&storage, 3)));
-    lock(&world).expect(1, "the base run");
+    lock(&world).expect(1, "the base");
     for removes in [false, true] {
         lock(&world).removes = removes;
         for _ in 0..6 {
             lock(&world).append();
-            lock(&world).expect(2, "over levels");
+            lock(&world).expect(2, "over deltas");
         }
         let database = Arc::clone(&lock(&world).database);
         database.merge(MergeScope::Newest(4), &Pool::new(1).unwrap(), &Silent).unwrap();
-        assert_eq!(database.stats().runs, 2, "a base run and a delta run");
-        lock(&world).expect(2, "over a delta run");
+        assert_eq!(database.stats().bases, 2, "a base and a merged delta");
+        lock(&world).expect(2, "over a merged delta");
         lock(&world).commit();
         lock(&world).expect(3, "live");
         for _ in 0..3 {

@@ -1,39 +1,40 @@
-//! Snapshots of a live graph that are made while it changes: what is committed between any two calls to the
-//! disk is seen, and nothing is lost where the disk fails.
+//! Checkpoints with concurrent commits. Commits between any two calls to the disk are visible, and no disk failure
+//! loses one.
 
 use std::io::ErrorKind as IoKind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_base::storage::Storage;
 use anden_engine::{
-    AppendOptions, Changes, Database, Error, GraphOptions, KeyScheme, MergeScope, Missing, Retention, Update, View,
+    AppendOptions, Changes, Engine, Error, GraphOptions, KeyScheme, MergeScope, Missing, Retention, SnapshotView,
+    Update,
 };
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::storage::{FaultPlan, FaultStorage, Storage};
-use graph::{Direction, Graph, WeightType};
-use testkit::{Random, scaled};
+use anden_graph::{Graph, GraphKind, WeightType};
+use anden_testkit::{FaultPlan, FaultStorage, Random, scaled};
 
 use crate::hooked::HookedStorage;
 use crate::live_model::{Model, NUM_KEYS, Truth, kinds, read};
 
 const DB: &str = "db";
 
-/// A database, and what it should hold.
+/// A database and its model.
 struct World {
-    database: Option<Arc<Database>>,
+    database: Option<Arc<Engine>>,
     truth: Truth,
     random: Random,
-    /// The same with a commit that failed last, which may be on the disk all the same.
+    /// The model with the last failed commit, which may be on the disk.
     unknown: Option<Truth>,
-    held: Vec<(View, Model)>,
+    held: Vec<(SnapshotView, Model)>,
     pool: Pool,
     num_commits: usize,
 }
 
 impl World {
     fn new(storage: &HookedStorage, options: GraphOptions, seed: u64) -> Self {
-        let database = Database::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap();
+        let database = Engine::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap();
         Self {
             database: Some(Arc::new(database)),
             truth: Truth::new(options),
@@ -45,7 +46,7 @@ impl World {
         }
     }
 
-    fn database(&self) -> Arc<Database> {
+    fn database(&self) -> Arc<Engine> {
         Arc::clone(self.database.as_ref().unwrap())
     }
 
@@ -54,7 +55,7 @@ impl World {
         assert!(self.try_commit(place), "{place}: the disk is well");
     }
 
-    /// The same; false where the disk failed. Then nothing has happened, but perhaps on the disk.
+    /// Commits random updates; false if the disk failed. A failed commit is not in memory, but may be on the disk.
     fn try_commit(&mut self, place: &str) -> bool {
         let before = self.truth.clone();
         let num_updates = [1, 3, 20, 150][self.random.below(4) as usize];
@@ -80,13 +81,13 @@ impl World {
         true
     }
 
-    /// After a crash, or where nobody knows what a write left: everything that was answered is there, and of what was
-    /// not, all or nothing.
+    /// Whether a recovered database is right: it holds all answered commits, and the unanswered one completely or not
+    /// at all.
     fn is_kept_in(&self, found: &Model) -> bool {
         self.truth.model() == *found || self.unknown.as_ref().is_some_and(|unknown| unknown.model() == *found)
     }
 
-    /// The newest view is what was asked for, and so are views of before.
+    /// The newest view and all held views are as in the model.
     fn look(&mut self, place: &str) {
         let (view, model) = (self.database().view().unwrap(), self.truth.model());
         assert_eq!(read(&view), model, "{place}");
@@ -104,7 +105,7 @@ fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
     world.lock().unwrap()
 }
 
-/// Between calls to the disk, commits; in `one_in` of them.
+/// Commits before one in `one_in` calls to the disk.
 fn commit_meanwhile(storage: &HookedStorage, world: &Arc<Mutex<World>>, one_in: u32) {
     let world = Arc::clone(world);
     storage.set_hook(move |path| {
@@ -115,10 +116,10 @@ fn commit_meanwhile(storage: &HookedStorage, world: &Arc<Mutex<World>>, one_in: 
     });
 }
 
-/// Makes a snapshot while others commit, which holds what was committed when it began. True where it failed.
+/// Makes a checkpoint with concurrent commits. It holds the commits from before its start. Returns whether it failed.
 fn checkpoint_meanwhile(storage: &HookedStorage, world: &Arc<Mutex<World>>, fails: bool) -> bool {
     let database = lock(world).database();
-    let frozen = lock(world).truth.model();
+    let immutable = lock(world).truth.model();
     if fails {
         let call = storage.disk.num_calls() + u64::from(lock(world).random.below(24));
         storage.disk.set_plan(FaultPlan::FailAt(call, IoKind::StorageFull));
@@ -128,17 +129,17 @@ fn checkpoint_meanwhile(storage: &HookedStorage, world: &Arc<Mutex<World>>, fail
     storage.clear_hook();
     storage.disk.set_plan(FaultPlan::Never);
     if let Ok(made) = &made {
-        assert_eq!(read(&database.snapshot(made.number).unwrap()), frozen, "the snapshot");
+        assert_eq!(read(&database.snapshot(made.number).unwrap()), immutable, "the snapshot");
     }
     lock(world).look("after a checkpoint");
     made.is_err()
 }
 
-/// After a write of which nobody knows whether it happened.
+/// Reopens the database after a write with an unknown result.
 fn reopen_poisoned(storage: &HookedStorage, world: &Arc<Mutex<World>>) {
     let world = &mut *lock(world);
     world.database = None;
-    world.database = Some(Arc::new(Database::open_in(Arc::new(storage.clone()), Path::new(DB)).unwrap()));
+    world.database = Some(Arc::new(Engine::open_in(Arc::new(storage.clone()), Path::new(DB)).unwrap()));
     let found = read(&world.database().view().unwrap());
     assert!(world.is_kept_in(&found), "what was answered is lost");
     if world.truth.model() != found {
@@ -154,7 +155,7 @@ fn append(world: &mut World) {
     world.database().append_changes(&changes, &AppendOptions::default(), &world.pool, &Silent).unwrap();
 }
 
-/// One step beside commits.
+/// One random step with concurrent commits.
 fn step(storage: &HookedStorage, world: &Arc<Mutex<World>>) {
     let choice = lock(world).random.below(12);
     match choice {
@@ -192,7 +193,7 @@ fn step(storage: &HookedStorage, world: &Arc<Mutex<World>>) {
         8 => {
             let world = &mut *lock(world);
             world.database = None;
-            world.database = Some(Arc::new(Database::open_in(Arc::new(storage.clone()), Path::new(DB)).unwrap()));
+            world.database = Some(Arc::new(Engine::open_in(Arc::new(storage.clone()), Path::new(DB)).unwrap()));
             world.database().verify(&world.pool).unwrap();
         }
         _ => {}
@@ -224,7 +225,7 @@ fn commits_go_on_while_a_snapshot_is_written() {
     assert!(num_commits > 700, "{num_commits} commits, most of them between calls to the disk");
 }
 
-/// A graph with a snapshot and changes over it, some of them of what others change meanwhile.
+/// A graph with a snapshot and changes over it. Concurrent commits change some of the changed vertices.
 fn prepared(storage: &HookedStorage, options: GraphOptions, seed: u64) -> Arc<Mutex<World>> {
     let mut world = World::new(storage, options, seed);
     for _ in 0..3 {
@@ -240,12 +241,12 @@ fn prepared(storage: &HookedStorage, options: GraphOptions, seed: u64) -> Arc<Mu
 
 fn small_kinds() -> [GraphOptions; 2] {
     let directed = GraphOptions { weight_type: Some(WeightType::U32), ..GraphOptions::default() };
-    let undirected = GraphOptions { direction: Direction::Undirected, keys: KeyScheme::String, ..Default::default() };
+    let undirected = GraphOptions { graph_kind: GraphKind::Undirected, keys: KeyScheme::String, ..Default::default() };
     [directed, undirected]
 }
 
 #[test]
-fn a_crash_while_a_snapshot_is_written_leaves_it_or_the_one_before() {
+fn crash_during_checkpoint_leaves_old_or_new_snapshot() {
     for options in small_kinds() {
         let (mut num_before, mut num_after, mut call) = (0, 0, 0);
         loop {
@@ -259,7 +260,7 @@ fn a_crash_while_a_snapshot_is_written_leaves_it_or_the_one_before() {
             storage.clear_hook();
             lock(&world).look("after the crash, in memory");
             for seed in 0..scaled(4) {
-                let after = Database::open_in(Arc::new(storage.disk.after_crash(seed)), Path::new(DB)).unwrap();
+                let after = Engine::open_in(Arc::new(storage.disk.after_crash(seed)), Path::new(DB)).unwrap();
                 after.verify(&Pool::new(1).unwrap()).unwrap();
                 let found = read(&after.view().unwrap());
                 let is_after = after.snapshots().len() > num_before_it;
@@ -312,7 +313,7 @@ fn a_snapshot_that_cannot_be_written_is_made_later() {
                 }
                 Err(error) => {
                     assert!(error.to_string().contains("open the database again"), "call {call}: {error}");
-                    assert!(!is_sound, "call {call}: commits go on although nobody knows what the disk holds");
+                    assert!(!is_sound, "call {call}: commits go on although the state of the disk is unknown");
                 }
             }
         }
@@ -321,7 +322,7 @@ fn a_snapshot_that_cannot_be_written_is_made_later() {
 }
 
 #[test]
-fn nothing_has_happened_where_a_snapshot_of_the_newest_fails() {
+fn failed_checkpoint_changes_nothing() {
     let storage = HookedStorage::default();
     let world = prepared(&storage, GraphOptions::default(), 7);
     let world = &mut *lock(&world);
@@ -335,13 +336,13 @@ fn nothing_has_happened_where_a_snapshot_of_the_newest_fails() {
 }
 
 #[test]
-fn whoever_closes_hears_whether_everything_is_kept() {
+fn close_makes_snapshot_or_reports_failure() {
     let storage = HookedStorage::default();
-    let open = || Database::open_in(Arc::new(storage.clone()), Path::new(DB)).unwrap();
+    let open = || Engine::open_in(Arc::new(storage.clone()), Path::new(DB)).unwrap();
     let pool = Pool::new(1).unwrap();
-    drop(Database::create_in(Arc::new(storage.clone()), Path::new(DB), GraphOptions::default()).unwrap());
+    drop(Engine::create_in(Arc::new(storage.clone()), Path::new(DB), GraphOptions::default()).unwrap());
     assert_eq!(open().snapshots().len(), 1, "nothing was committed");
-    let commit = |database: &Database, edge: (u64, u64)| {
+    let commit = |database: &Engine, edge: (u64, u64)| {
         let added = Update::add_edge(edge.0, edge.1);
         database.apply(&[added], Missing::Lenient, &pool).unwrap().edges
     };
@@ -357,7 +358,7 @@ fn whoever_closes_hears_whether_everything_is_kept() {
     assert_eq!((commit(&database, (3, 4)), database.snapshots().len()), (3, 3));
     storage.disk.set_plan(FaultPlan::CrashAt(storage.disk.num_calls()));
     assert!(database.close().is_err());
-    let after = Database::open_in(Arc::new(storage.disk.after_crash(1)), Path::new(DB)).unwrap();
+    let after = Engine::open_in(Arc::new(storage.disk.after_crash(1)), Path::new(DB)).unwrap();
     assert_eq!(after.view().unwrap().num_edges(), 3, "the log has what no snapshot has");
 }
 
@@ -375,13 +376,13 @@ fn retention_gives_up_snapshots_without_names() {
 }
 
 #[test]
-fn a_snapshot_that_does_not_fit_is_refused_before_it_begins() {
+fn checkpoint_beyond_memory_is_refused_before_starting() {
     let (disk, pool, missing) = (FaultStorage::default(), Pool::new(1).unwrap(), Missing::Lenient);
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
-    let database = Database::create_in(Arc::new(disk.clone()), Path::new(DB), options).unwrap();
+    let database = Engine::create_in(Arc::new(disk.clone()), Path::new(DB), options).unwrap();
     let edges: Vec<_> = (0..1000_u64).map(|v| Update::add_edge(v, (v + 1) % 1000)).collect();
     database.apply(&edges, missing, &pool).unwrap();
-    let refused_with = |database: &Database, memory: u64| {
+    let refused_with = |database: &Engine, memory: u64| {
         database.set_memory(Some(memory));
         let before = (disk.list(Path::new(DB)).unwrap(), database.snapshots().len());
         let error = database.checkpoint(Some("named")).unwrap_err();
@@ -390,26 +391,26 @@ fn a_snapshot_that_does_not_fit_is_refused_before_it_begins() {
         assert!(text.contains("a snapshot of what was committed, which must be in memory,"), "{text}");
         let Error::Memory { needed, budget, .. } = error else { panic!("{text}") };
         assert!(
-            budget == memory && text.contains(&format!("needs at least {}", base::size::size_at_least(needed))),
+            budget == memory && text.contains(&format!("needs at least {}", anden_base::size::size_at_least(needed))),
             "{text}"
         );
         needed
     };
     let needed = refused_with(&database, 1000);
-    // An arc is one on either side.
+    // Both directions count an arc.
     assert!(needed > 1000 * 48, "{needed} bytes");
     assert_eq!(refused_with(&database, needed - 1), needed);
-    // What is committed is there, goes on growing, and survives.
+    // The commits are readable, the graph can grow, and it survives.
     database.apply(&[Update::add_edge(7_u64, 9_u64)], missing, &pool).unwrap();
     assert_eq!(database.view().unwrap().num_edges(), 1001);
     let needed = refused_with(&database, 1000);
-    let after = Database::open_in(Arc::new(disk.after_crash(1)), Path::new(DB)).unwrap();
+    let after = Engine::open_in(Arc::new(disk.after_crash(1)), Path::new(DB)).unwrap();
     assert_eq!((after.view().unwrap().num_edges(), after.snapshots().len()), (1001, 1));
     database.set_memory(Some(needed));
     assert_eq!(database.checkpoint(Some("named")).unwrap().name.as_deref(), Some("named"));
     assert_eq!((database.view().unwrap().num_edges(), database.live_stats().delta_bytes), (1001, 0));
     database.close().unwrap();
-    let database = Database::open_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+    let database = Engine::open_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
     assert_eq!(database.snapshots().last().unwrap().name.as_deref(), Some("named"));
     assert_eq!(database.view().unwrap().num_edges(), 1001);
     database.verify(&pool).unwrap();

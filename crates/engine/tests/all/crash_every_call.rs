@@ -7,16 +7,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anden_engine::{Database, ErrorKind, KeyScheme, LoadOptions, Result};
-use base::parallel::Pool;
-use base::progress::{Progress, Silent};
-use base::storage::{FaultPlan, FaultStorage, Storage};
-use graph::{Direction, WeightType};
-use testkit::scaled;
+use anden_base::parallel::Pool;
+use anden_base::progress::{Progress, Silent};
+use anden_base::storage::Storage;
+use anden_engine::{Engine, ErrorKind, KeyScheme, LoadOptions, Result};
+use anden_graph::{GraphKind, WeightType};
+use anden_testkit::{FaultPlan, FaultStorage, scaled};
 
 use crate::loading::{DB, Input, InputEdge, Model, fixed_identity};
 
-/// Disks that a crash may leave, looked at for each call.
+/// The number of possible disks after a crash to check for each call.
 fn num_disks() -> u64 {
     scaled(6)
 }
@@ -27,7 +27,7 @@ struct Load {
     options: LoadOptions,
 }
 
-/// In memory with every kind of file, through scratch files, and undirected with strings.
+/// Loads in memory with every kind of file, through scratch files, and undirected with string keys.
 fn loads() -> Vec<Load> {
     let edges = |factor: u64| -> Vec<InputEdge> {
         (0..120_u64).map(|i| [i * 7 % 31 * factor, i * i % 29, i % 13].map(|x| x.to_string()).into()).collect()
@@ -38,7 +38,7 @@ fn loads() -> Vec<Load> {
         LoadOptions { sort_memory: Some(700), identity: Some(fixed_identity()), ..LoadOptions::default() };
     spilled.source.block_bytes = 150;
     let mut strings = LoadOptions { identity: Some(fixed_identity()), ..LoadOptions::default() };
-    strings.graph.direction = Direction::Undirected;
+    strings.graph.graph_kind = GraphKind::Undirected;
     strings.graph.keys = KeyScheme::String;
     vec![
         Load { name: "weighted, ids in input order", edges: edges(1 << 34), options: weighted },
@@ -48,15 +48,14 @@ fn loads() -> Vec<Load> {
 }
 
 impl Load {
-    fn run(&self, disk: &FaultStorage, progress: &dyn Progress) -> Result<Database> {
+    fn run(&self, disk: &FaultStorage, progress: &dyn Progress) -> Result<Engine> {
         let input = Input::edges(&self.edges);
         let pool = Pool::new(1).unwrap();
         let path = Path::new(DB);
-        Database::load_in(Arc::new(disk.clone()), path, &input.paths(), &self.options, &pool, progress)
-            .map(|(db, _)| db)
+        Engine::load_in(Arc::new(disk.clone()), path, &input.paths(), &self.options, &pool, progress).map(|(db, _)| db)
     }
 
-    fn check(&self, db: &Database) {
+    fn check(&self, db: &Engine) {
         db.verify(&Pool::new(1).unwrap()).unwrap();
         let view = db.view().unwrap();
         if self.options.graph.weight_type.is_some() {
@@ -73,8 +72,8 @@ impl Load {
     }
 }
 
-/// Repeats `act` with a power cut at each call to the disk that it makes, and shows `check` `num_disks` of the disks that
-/// each crash may leave. The last run meets no crash. Returns the number of calls.
+/// Repeats `act` with a power cut at each of its calls to the disk. Gives `check` `num_disks` possible disks after each
+/// cut. The last run has no cut. Returns the number of calls.
 fn crash_every_call<T>(
     num_disks: u64,
     start: impl Fn() -> FaultStorage,
@@ -101,7 +100,7 @@ fn a_crash_at_any_call_leaves_everything_or_nothing() {
         let (mut num_whole, mut num_none) = (0, 0);
         let run = |disk: &FaultStorage| load.run(disk, &Silent).is_ok();
         let num_calls = crash_every_call(num_disks(), FaultStorage::default, run, |&has_answered, after, place| {
-            match Database::open_in(Arc::new(after.clone()), Path::new(DB)) {
+            match Engine::open_in(Arc::new(after.clone()), Path::new(DB)) {
                 Ok(db) => {
                     load.check(&db);
                     num_whole += 1;
@@ -110,7 +109,7 @@ fn a_crash_at_any_call_leaves_everything_or_nothing() {
                     let place = format!("{}: {place}: {error}", load.name);
                     assert_eq!(error.kind(), ErrorKind::NotFound, "{place}");
                     assert!(!has_answered, "{place}");
-                    // What is left is no obstacle.
+                    // The remains do not obstruct another load.
                     load.check(&load.run(after, &Silent).expect(&place));
                     num_none += 1;
                 }
@@ -147,7 +146,7 @@ fn an_error_at_any_call_leaves_nothing() {
     }
 }
 
-/// Cancels at the look with this number.
+/// Cancels at the check with this number.
 struct CancelAt {
     looks: AtomicU64,
     at: u64,

@@ -1,5 +1,5 @@
-//! An operator moves, removes or replaces files under a writer: it stops with an error that says what happened, changes
-//! no file that is not its own, and loses no commit that it answered.
+//! An operator moves, removes or replaces files under a writer. The writer stops with an error that names the accident,
+//! changes no file that is not its own, and loses no answered commit.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,24 +8,23 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
 use anden_engine::{
-    AppendOptions, Changes, Database, Durability, ErrorKind, GraphOptions, MergeScope, Missing, Result, Retention,
-    Update,
+    AppendOptions, Changes, Durability, Engine, ErrorKind, GraphOptions, MergeScope, Missing, Result, Retention, Update,
 };
-use base::parallel::Pool;
-use base::progress::Silent;
-use graph::Graph;
-use graph::formats::InputPath;
+use anden_formats::InputPath;
+use anden_graph::Graph;
 
 fn pool() -> Pool {
     Pool::new(1).unwrap()
 }
 
-fn add(database: &Database, source: u64, durability: Durability) -> Result<()> {
+fn add(database: &Engine, source: u64, durability: Durability) -> Result<()> {
     database.apply_with(&[Update::add_edge(source, source + 1)], Missing::Lenient, durability, &pool()).map(drop)
 }
 
-/// The names in a directory with what they lead to; a link is not followed.
+/// The names and contents in a directory. Links are not followed.
 fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap());
     let read = |entry: fs::DirEntry| {
@@ -35,7 +34,7 @@ fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
     entries.map(read).collect()
 }
 
-/// As `cp` does: files that are there keep their inode.
+/// Copies as `cp` does: existing files keep their inode.
 fn copy_all(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for name in contents(from).keys() {
@@ -49,14 +48,14 @@ struct Scene {
 }
 
 impl Scene {
-    /// Edges 1 to 3 are in snapshots, edge 4 is in the log, all of them synced.
-    fn new() -> (Self, Database) {
+    /// Edges 1 to 3 are in snapshots and edge 4 is in the WAL. All are synced.
+    fn new() -> (Self, Engine) {
         let scene = Self { folder: tempfile::tempdir().unwrap() };
-        let other = Database::create(&scene.path("other"), GraphOptions::default()).unwrap();
+        let other = Engine::create(&scene.path("other"), GraphOptions::default()).unwrap();
         add(&other, 70, Durability::Sync).unwrap();
         other.close().unwrap();
         fs::write(scene.path("outside"), "not of the database").unwrap();
-        let live = Database::create(&scene.path("live"), GraphOptions::default()).unwrap();
+        let live = Engine::create(&scene.path("live"), GraphOptions::default()).unwrap();
         live.set_checkpoint_bytes(None);
         add(&live, 1, Durability::Sync).unwrap();
         live.checkpoint(None).unwrap();
@@ -77,7 +76,7 @@ impl Scene {
         self.path("live").join(name)
     }
 
-    /// Puts another file in the place of one of the database.
+    /// Replaces a file of the database.
     fn replace(&self, name: &str, from: &Path) {
         fs::copy(from, self.path("new")).unwrap();
         fs::rename(self.path("new"), self.in_live(name)).unwrap();
@@ -86,7 +85,7 @@ impl Scene {
 
 type Accident = (&'static str, fn(&Scene), &'static str);
 
-/// What an operator does, and what the error says of it.
+/// The accidents, with the text of their errors.
 const ACCIDENTS: [Accident; 13] = [
     ("rm LOCK", |scene| fs::remove_file(scene.in_live("LOCK")).unwrap(), "\"LOCK\" was removed"),
     (
@@ -160,13 +159,13 @@ const ACCIDENTS: [Accident; 13] = [
     ),
 ];
 
-type Operation = (&'static str, fn(Database) -> (Result<()>, Option<Database>));
+type Operation = (&'static str, fn(Engine) -> (Result<()>, Option<Engine>));
 
-fn keep(database: Database, operation: impl FnOnce(&Database) -> Result<()>) -> (Result<()>, Option<Database>) {
+fn keep(database: Engine, operation: impl FnOnce(&Engine) -> Result<()>) -> (Result<()>, Option<Engine>) {
     (operation(&database), Some(database))
 }
 
-fn append(database: &Database) -> Result<()> {
+fn append(database: &Engine) -> Result<()> {
     let changes = Changes { added: vec![(5.into(), 6.into(), None)], ..Changes::default() };
     database.append_changes(&changes, &AppendOptions::default(), &pool(), &Silent).map(drop)
 }
@@ -196,19 +195,19 @@ fn every_accident_stops_every_operation() {
             let (scene, database) = Scene::new();
             let names = ["live", "backup", "other", "old"];
             happen(&scene);
-            // The directory is compared again before the next write to the log.
+            // The writer compares the directory again before the next write to the WAL.
             let start = Instant::now();
             while start.elapsed() < Duration::from_millis(4) {
                 std::thread::yield_now();
             }
             let before = names.map(|name| contents(&scene.path(name)));
             let (result, database) = act(database);
-            // A commit needs no new name: it is answered, where a directory that was moved has it.
+            // A commit creates no file, so a moved directory still takes it.
             let is_moved = what.contains("directory took its");
             if is_moved && operation == "apply" {
                 result.unwrap();
                 drop(database);
-                let moved = Database::open_read_only(&scene.path("old")).unwrap();
+                let moved = Engine::open_read_only(&scene.path("old")).unwrap();
                 assert_eq!(moved.view().unwrap().num_edges(), 5, "{place}");
             } else {
                 let error = result.unwrap_err();
@@ -225,7 +224,7 @@ fn every_accident_stops_every_operation() {
                 }
             }
             for (name, before) in names.iter().zip(before) {
-                // The log of the directory that was moved is this writer's.
+                // The WAL in the moved directory belongs to this writer.
                 let is_own = is_moved && *name == "old";
                 assert!(is_own || contents(&scene.path(name)) == before, "{place}: {name} changed");
             }
@@ -234,19 +233,19 @@ fn every_accident_stops_every_operation() {
     }
 }
 
-/// The directory is the same wherever it is: a writer goes on in it, and so does a reader.
+/// A renamed directory stays usable for the writer and the reader.
 #[test]
 fn a_renamed_directory_is_written_on() {
     for (operation, act) in OPERATIONS {
         let (scene, database) = Scene::new();
-        let reader = Database::open_read_only(&scene.path("live")).unwrap();
+        let reader = Engine::open_read_only(&scene.path("live")).unwrap();
         fs::rename(scene.path("live"), scene.path("moved")).unwrap();
         let (result, database) = act(database);
         result.unwrap();
         drop(database);
         assert!(!scene.path("live").exists(), "{operation}");
         reader.refresh().unwrap();
-        let moved = Database::open(&scene.path("moved")).unwrap();
+        let moved = Engine::open(&scene.path("moved")).unwrap();
         moved.verify(&pool()).unwrap();
         let num_edges = moved.view().unwrap().num_edges();
         assert_eq!(
@@ -258,22 +257,22 @@ fn a_renamed_directory_is_written_on() {
     }
 }
 
-/// The commits that were answered before the accident are there, and the next writer finds them.
+/// The next writer finds the commits that were answered before the accident.
 #[test]
 fn answered_commits_survive_the_removal_of_the_lock_file() {
     let (scene, first) = Scene::new();
     fs::remove_file(scene.in_live("LOCK")).unwrap();
-    let error = Database::open(&scene.path("live")).unwrap_err();
+    let error = Engine::open(&scene.path("live")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
     assert!(!scene.in_live("LOCK").exists(), "a writer that is refused makes no file");
     add(&first, 5, Durability::Sync).unwrap_err();
     drop(first);
-    let second = Database::open(&scene.path("live")).unwrap();
+    let second = Engine::open(&scene.path("live")).unwrap();
     assert!(second.view().unwrap().num_edges() >= 4);
     second.verify(&pool()).unwrap();
 }
 
-/// Commits that wait for no sync are compared, too, before the next file is written.
+/// Commits without a sync are checked too, before the next file is written.
 #[test]
 fn batched_commits_stop_soon_after_an_accident() {
     for durability in [Durability::None, Durability::Batched(Duration::from_secs(3600))] {
@@ -288,18 +287,18 @@ fn batched_commits_stop_soon_after_an_accident() {
         };
         assert!(error.to_string().contains("another process wrote \"MANIFEST\""), "{durability:?}: {error}");
         drop(database);
-        let other = Database::open(&scene.path("other")).unwrap();
+        let other = Engine::open(&scene.path("other")).unwrap();
         assert_eq!(other.view().unwrap().num_edges(), 1);
         other.verify(&pool()).unwrap();
     }
 }
 
-/// The path of a database may be a link; a reader that follows it there learns that it leads elsewhere.
+/// The path of a database may be a link. A reader that follows it learns that it leads elsewhere.
 #[test]
 fn a_reader_is_told_that_its_path_leads_elsewhere() {
     let (scene, database) = Scene::new();
     symlink("live", scene.path("current")).unwrap();
-    let reader = Database::open_read_only(&scene.path("current")).unwrap();
+    let reader = Engine::open_read_only(&scene.path("current")).unwrap();
     add(&database, 5, Durability::Sync).unwrap();
     assert!(reader.refresh().unwrap());
     fs::remove_file(scene.path("current")).unwrap();
@@ -309,7 +308,7 @@ fn a_reader_is_told_that_its_path_leads_elsewhere() {
     assert_eq!(reader.view().unwrap().num_edges(), 5);
 }
 
-/// A load that fails takes away what it made, and nothing that another process put in its place.
+/// A failed load removes its own files, and nothing that another process put in their place.
 #[test]
 fn a_failed_creation_removes_only_its_own_directory() {
     let scene = Scene::new().0;
@@ -320,19 +319,19 @@ fn a_failed_creation_removes_only_its_own_directory() {
     let swapped = AtomicBool::new(false);
     let swap = Swap { from: &scene, swapped: &swapped };
     let options = anden_engine::LoadOptions::default();
-    let error = Database::load(&path, &[InputPath::File(input)], &options, &pool, &swap).unwrap_err();
+    let error = Engine::load(&path, &[InputPath::File(input)], &options, &pool, &swap).unwrap_err();
     assert!(swapped.load(Ordering::Relaxed), "{error}");
     assert_eq!(contents(&path), before);
     assert!(!scene.path("other").exists());
 }
 
-/// Swaps directories once, while a load goes on.
+/// Swaps directories once during a load.
 struct Swap<'a> {
     from: &'a Scene,
     swapped: &'a AtomicBool,
 }
 
-impl base::progress::Progress for Swap<'_> {
+impl anden_base::progress::Progress for Swap<'_> {
     fn stage(&self, _: &str, _: Option<u64>) {
         if self.from.path("new").exists() && !self.swapped.swap(true, Ordering::Relaxed) {
             fs::rename(self.from.path("new"), self.from.path("away")).unwrap();

@@ -1,23 +1,23 @@
-//! Edges of multigraphs that are named by their numbers, in transactions and in batches.
+//! Edges of multigraphs, named by their numbers in transactions and batches.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use anden_base::parallel::Pool;
+use anden_base::storage::Storage;
 use anden_engine::{
-    Database, EdgeAction, EdgeId, EdgeWeight, FoundEdge, GraphOptions, Key, KeyScheme, Missing, Side, Update,
+    Direction, EdgeAction, EdgeId, EdgeWeight, Engine, FoundEdge, GraphOptions, Key, KeyScheme, Missing, Update,
     edges_between,
 };
-use base::parallel::Pool;
-use base::storage::{FaultStorage, Storage};
-use graph::property::OwnedValue;
-use graph::{Graph, WeightType};
-use testkit::Random;
+use anden_graph::property::OwnedValue;
+use anden_graph::{Graph, WeightType};
+use anden_testkit::{FaultStorage, Random};
 
 use crate::edge_updates::kinds;
 
 const DB: &str = "db";
 
-/// The edges of all pairs, as a transaction or a view tells them.
+/// The edges of all pairs, from a transaction or a view.
 fn all_edges(edges: impl Fn(u64, u64) -> Vec<FoundEdge>) -> Vec<String> {
     let pairs = (0..4).flat_map(|u| (0..4).map(move |v| (u, v)));
     let of_pair = |(u, v)| edges(u, v).into_iter().map(move |edge| (u, v, edge)).collect::<Vec<_>>();
@@ -25,14 +25,14 @@ fn all_edges(edges: impl Fn(u64, u64) -> Vec<FoundEdge>) -> Vec<String> {
     pairs.flat_map(of_pair).map(text).collect()
 }
 
-/// A transaction sees its changes of parallel edges as the commit leaves them.
+/// A transaction sees parallel edges as its commit will leave them.
 #[test]
 fn transaction_sees_its_changes_of_parallel_edges() {
     let pool = Pool::new(1).unwrap();
     for (seed, mut options) in kinds().into_iter().enumerate() {
         options.keys = KeyScheme::Dense;
         let random = &mut Random::new(seed as u64 + 40);
-        let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+        let db = Engine::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
         db.apply(&[Update::AddVertex(3.into())], Missing::Lenient, &pool).unwrap();
         for round in 0..60 {
             let mut tx = db.begin(&pool).unwrap();
@@ -66,7 +66,7 @@ fn transaction_sees_its_changes_of_parallel_edges() {
                 }
             }
             let expected = all_edges(|u, v| tx.edges(&u.into(), &v.into()).unwrap());
-            let degree = tx.degree(&1.into(), Side::Out).unwrap();
+            let degree = tx.degree(&1.into(), Direction::Out).unwrap();
             tx.commit().unwrap();
             let view = db.view().unwrap();
             let found = all_edges(|u, v| {
@@ -74,7 +74,7 @@ fn transaction_sees_its_changes_of_parallel_edges() {
                 edges_between(&view, u as u32, v as u32, |_| true).unwrap()
             });
             assert_eq!(found, expected, "{options:?}, round {round}");
-            assert_eq!(view.out_degree(1), degree);
+            assert_eq!(view.degree(Direction::Out, 1), degree);
             if round % 20 == 10 {
                 db.checkpoint(None).unwrap();
             }
@@ -83,20 +83,20 @@ fn transaction_sees_its_changes_of_parallel_edges() {
     }
 }
 
-/// A number that is gone, or of a graph without parallel edges, is told with the edge.
+/// The error for a removed number, or for a graph without parallel edges, names the edge.
 #[test]
 fn numbers_that_are_gone_are_refused() {
     let pool = Pool::new(1).unwrap();
     let create = |multigraph| {
         let options = GraphOptions { multigraph, weight_type: Some(WeightType::F64), ..GraphOptions::default() };
-        let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+        let db = Engine::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
         db.apply(&[Update::add_weighted_edge(1, 2, 3), Update::add_weighted_edge(1, 2, 4)], Missing::Lenient, &pool)
             .unwrap();
         db
     };
     let id = |number| EdgeId { source: 1.into(), target: 2.into(), number };
     let db = create(true);
-    let refused = |db: &Database, action: EdgeAction, number| {
+    let refused = |db: &Engine, action: EdgeAction, number| {
         for missing in [Missing::Lenient, Missing::Strict] {
             let update = Update::change_edge(id(number), action.clone());
             let in_batch = db.apply(&[Update::add_weighted_edge(1, 2, 9), update], missing, &pool).unwrap_err();
@@ -112,14 +112,17 @@ fn numbers_that_are_gone_are_refused() {
         assert_eq!(refused(&db, action, 7), ["there is no edge #7 from 1 to 2"; 2]);
     }
     let [in_batch, in_transaction] = refused(&db, EdgeAction::SetWeight(f64::NAN.into()), 1);
-    assert!(in_batch.contains("has weight NaN") && in_transaction.contains("has weight NaN"), "{in_batch}");
+    assert!(
+        in_batch.contains("weight NaN does not fit") && in_transaction.contains("weight NaN does not fit"),
+        "{in_batch}"
+    );
     let simple = create(false);
     for what in refused(&simple, EdgeAction::Remove, 0) {
         assert!(what.contains("#0") && what.contains("edges have numbers in multigraphs only"), "{what}");
     }
     db.apply(&[Update::change_edge(id(0), EdgeAction::Remove)], Missing::Strict, &pool).unwrap();
     assert_eq!(refused_text(&db, id(0), &pool), "there is no edge #0 from 1 to 2");
-    // The number is not given again.
+    // The number is not reused.
     db.apply(&[Update::add_weighted_edge(1, 2, 5)], Missing::Lenient, &pool).unwrap();
     let view = db.view().unwrap();
     let numbers: Vec<_> =
@@ -127,19 +130,21 @@ fn numbers_that_are_gone_are_refused() {
     assert!(numbers.len() == 2 && numbers[0] == 1 && numbers[1] > 1, "{numbers:?}");
 }
 
-fn refused_text(db: &Database, id: EdgeId, pool: &Pool) -> String {
+fn refused_text(db: &Engine, id: EdgeId, pool: &Pool) -> String {
     db.apply(&[Update::change_edge(id, EdgeAction::Remove)], Missing::Lenient, pool).unwrap_err().to_string()
 }
 
-/// The answer of a commit names the edges that it added, also where others share its group.
+/// The answer of a commit names its new edges, also if other requests share its group.
 #[test]
 fn commits_name_the_edges_that_they_add() {
     let pool = Pool::new(1).unwrap();
     for mut options in kinds() {
         options.keys = KeyScheme::Dense;
-        let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+        let db = Engine::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
         let weight = options.weight_type.map(|_| EdgeWeight::from(1));
-        let add = |tx: &mut anden_engine::Transaction<'_>, u: u64, v: u64| tx.add_edge(&u.into(), &v.into(), weight);
+        let add = |tx: &mut anden_engine::OptimisticTransaction<'_>, u: u64, v: u64| {
+            tx.add_edge(&u.into(), &v.into(), weight)
+        };
         db.apply(&[Update::AddVertex(7.into())], Missing::Lenient, &pool).unwrap();
         let before = db.submit(&[edge(5, 6, weight), edge(5, 6, weight)], &pool).unwrap();
         let mut tx = db.begin(&pool).unwrap();
@@ -161,13 +166,13 @@ fn commits_name_the_edges_that_they_add() {
         let ids = [&first, &gone, &again, &last].map(|edge| committed.edge_id(edge).unwrap());
         assert!(ids.is_sorted_by_key(|id| id.number), "{ids:?}");
         assert_eq!((&ids[0].source, &ids[1].source), (&Key::from(1_u64), &Key::from(2_u64)));
-        // The numbers of the view are those that are left.
+        // The view has the remaining numbers.
         let view = db.view().unwrap();
         let numbers: Vec<_> =
             edges_between(&view, 1, 2, |_| true).unwrap().iter().filter_map(|edge| edge.number).collect();
-        let left: Vec<u64> = match options.direction {
-            graph::Direction::Directed => vec![ids[0].number, ids[2].number, ids[3].number],
-            graph::Direction::Undirected => vec![ids[2].number, ids[3].number],
+        let left: Vec<u64> = match options.graph_kind {
+            anden_graph::GraphKind::Directed => vec![ids[0].number, ids[2].number, ids[3].number],
+            anden_graph::GraphKind::Undirected => vec![ids[2].number, ids[3].number],
         };
         assert_eq!(numbers, left, "{options:?}: {numbers:?}, {ids:?}");
         let change =
@@ -175,9 +180,9 @@ fn commits_name_the_edges_that_they_add() {
         change(&ids[2]).unwrap();
         change(&ids[1]).unwrap_err();
         assert_eq!(db.view().unwrap().num_edges(), numbers.len() as u64 + 1);
-        // A loop of an ordered graph is not stored.
-        let ordered = GraphOptions { ordered: true, direction: graph::Direction::Directed, ..options };
-        let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), ordered).unwrap();
+        // An ordered graph does not store a loop.
+        let ordered = GraphOptions { ordered: true, graph_kind: anden_graph::GraphKind::Directed, ..options };
+        let db = Engine::create_in(Arc::new(FaultStorage::default()), Path::new(DB), ordered).unwrap();
         let mut tx = db.begin(&pool).unwrap();
         let (not_stored, stored) = (add(&mut tx, 3, 3).unwrap(), add(&mut tx, 3, 2).unwrap());
         let committed = tx.commit().unwrap();
@@ -190,12 +195,12 @@ fn edge(u: u64, v: u64, weight: Option<EdgeWeight>) -> Update {
     Update::AddEdge { source: u.into(), target: v.into(), weight, properties: Vec::new() }
 }
 
-/// Many changes of one pair in a batch are planned once: the log does not hold all its edges for each of them.
+/// Many changes of one pair in a batch are planned once. The WAL does not hold all edges of the pair for each of them.
 #[test]
 fn many_changes_of_a_pair_make_a_short_record() {
     let (pool, disk) = (Pool::new(1).unwrap(), FaultStorage::default());
     let options = GraphOptions { multigraph: true, ..GraphOptions::default() };
-    let db = Database::create_in(Arc::new(disk.clone()), Path::new(DB), options).unwrap();
+    let db = Engine::create_in(Arc::new(disk.clone()), Path::new(DB), options).unwrap();
     let num_edges = 2_000;
     db.apply(&vec![Update::add_edge(1, 2); num_edges], Missing::Lenient, &pool).unwrap();
     db.checkpoint(None).unwrap();
@@ -209,9 +214,9 @@ fn many_changes_of_a_pair_make_a_short_record() {
     let names = disk.list(Path::new(DB)).unwrap();
     let segments = names.iter().filter(|name| name.starts_with("wal-"));
     let num_bytes: usize = segments.map(|name| disk.contents(&Path::new(DB).join(name)).unwrap().len()).sum();
-    // With room that is reserved ahead.
+    // The size includes reserved space.
     assert!(num_bytes < 1 << 20, "{num_bytes} bytes of log");
-    // The pair is found at once, however many of its edges are gone.
+    // Finding the pair does not depend on the number of its removed edges.
     let left = edges_between(&db.view().unwrap(), 0, 1, |_| true).unwrap();
     assert_eq!(left.iter().filter_map(|edge| edge.number).collect::<Vec<_>>(), ids[..1]);
     db.checkpoint(None).unwrap();
@@ -221,13 +226,13 @@ fn many_changes_of_a_pair_make_a_short_record() {
     db.verify(&pool).unwrap();
 }
 
-/// A transaction refuses at once what its commit would refuse.
+/// A transaction refuses invalid properties immediately, before its commit.
 #[test]
 fn properties_of_numbered_edges_are_checked_at_once() {
     let pool = Pool::new(1).unwrap();
     for edge_properties in [false, true] {
         let options = GraphOptions { multigraph: true, edge_properties, ..GraphOptions::default() };
-        let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+        let db = Engine::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
         db.apply(&[edge(1, 2, None)], Missing::Lenient, &pool).unwrap();
         let id = EdgeId { source: 1.into(), target: 2.into(), number: 0 };
         let set = |value: OwnedValue| EdgeAction::SetProperty { name: "size".to_owned(), value: value.into() };

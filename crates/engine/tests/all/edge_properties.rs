@@ -1,19 +1,20 @@
-//! Properties of edges from files and programs: loaded, appended, kept by every snapshot, and what is refused.
+//! Edge properties from files and programs: loads, appends, snapshots, and refused inputs.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_base::storage::Storage;
 use anden_engine::{
-    AppendOptions, AppendReport, Changes, Database, DatabaseId, Duplicates, ErrorKind, GraphOptions, Identity,
-    KeyScheme, LoadOptions, MergeScope, Result, Spread, View,
+    AppendOptions, AppendReport, Changes, DatabaseId, Duplicates, Engine, ErrorKind, GraphOptions, Identity, KeyScheme,
+    LoadOptions, MergeScope, Result, SnapshotView, Spread,
 };
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::storage::{FaultStorage, Storage};
-use graph::formats::{InputPath, SourceOptions, WantedProperties};
-use graph::{Direction, Graph};
+use anden_formats::{InputPath, SourceOptions, WantedProperties};
+use anden_graph::{Direction, Graph, GraphKind};
+use anden_testkit::FaultStorage;
 
 const DB: &str = "db";
 
@@ -33,17 +34,17 @@ impl Scene {
         path
     }
 
-    fn load_on(&self, disk: &FaultStorage, edges: &str, options: &LoadOptions, threads: usize) -> Result<Database> {
+    fn load_on(&self, disk: &FaultStorage, edges: &str, options: &LoadOptions, threads: usize) -> Result<Engine> {
         let input = InputPath::File(self.file("edges.csv", edges));
         let (storage, pool) = (Arc::new(disk.clone()), Pool::new(threads).unwrap());
-        Ok(Database::load_in(storage, Path::new(DB), &[input], options, &pool, &Silent)?.0)
+        Ok(Engine::load_in(storage, Path::new(DB), &[input], options, &pool, &Silent)?.0)
     }
 
-    fn load(&self, edges: &str, graph: GraphOptions) -> Result<Database> {
+    fn load(&self, edges: &str, graph: GraphOptions) -> Result<Engine> {
         self.load_on(&FaultStorage::default(), edges, &with(graph, Duplicates::Last), 2)
     }
 
-    fn append(&self, db: &Database, edges: &str, gone: &str) -> Result<AppendReport> {
+    fn append(&self, db: &Engine, edges: &str, gone: &str) -> Result<AppendReport> {
         let options = AppendOptions {
             source: source(),
             remove: vec![InputPath::File(self.file("gone.txt", gone))],
@@ -54,7 +55,7 @@ impl Scene {
         report
     }
 
-    fn change(&self, db: &Database, changes: &Changes) -> Result<AppendReport> {
+    fn change(&self, db: &Engine, changes: &Changes) -> Result<AppendReport> {
         db.append_changes(changes, &AppendOptions::default(), &self.pool, &Silent)
     }
 }
@@ -67,12 +68,12 @@ fn with(graph: GraphOptions, duplicates: Duplicates) -> LoadOptions {
     LoadOptions { graph, duplicates, source: source(), ..LoadOptions::default() }
 }
 
-/// The edges with their values, nulls as a dash, in the order of the out-lists; in-lists must name the same rows.
-fn shown(view: &View) -> Vec<String> {
+/// The edges with their values, nulls as a dash, in the order of the out-lists. Checks that in-lists name equal rows.
+fn shown(view: &SnapshotView) -> Vec<String> {
     let properties = view.edge_properties();
     let (mut lines, mut out_rows, mut in_rows) = (Vec::new(), Vec::new(), Vec::new());
     for vertex in 0..view.vertex_bound() as u32 {
-        let _ = view.for_each_out_row(vertex, |targets, rows| {
+        let _ = view.for_each_row(Direction::Out, vertex, |targets, rows| {
             for (&target, &row) in targets.iter().zip(rows) {
                 out_rows.push((vertex, target, row));
                 let mut line = format!("{} {}", view.key(vertex).unwrap(), view.key(target).unwrap());
@@ -86,17 +87,17 @@ fn shown(view: &View) -> Vec<String> {
             }
             ControlFlow::Continue(())
         });
-        let _ = view.for_each_in_row(vertex, |sources, rows| {
+        let _ = view.for_each_row(Direction::In, vertex, |sources, rows| {
             in_rows.extend(sources.iter().zip(rows).map(|(&source, &row)| (source, vertex, row)));
             ControlFlow::Continue(())
         });
     }
-    if graph::InEdges::has_in_edges(view) {
+    if Graph::has_lists(view, Direction::In) {
         out_rows.sort_unstable();
         in_rows.sort_unstable();
         assert_eq!(out_rows, in_rows);
     }
-    assert_eq!(graph::WeightedEdges::weight_type(view), None, "rows are no weights");
+    assert_eq!(anden_graph::WeightedEdges::weight_type(view), None, "rows are no weights");
     view.check().unwrap();
     lines
 }
@@ -127,8 +128,8 @@ fn values_reach_their_edges_whatever_the_graph_is() {
     let db = scene.load_on(&FaultStorage::default(), EDGES, &with(plain, Duplicates::Keep), 2).unwrap();
     let all = ["1 2|-|-|", "1 2|8|-|again", "1 3|-7|1970-01-01|-", "3 1|5|2024-02-29|late"];
     assert_eq!(shown(&db.view().unwrap()), all);
-    // Of an undirected edge, the last line counts whichever way round it stands.
-    let db = scene.load(EDGES, GraphOptions { direction: Direction::Undirected, ..plain }).unwrap();
+    // For an undirected edge, the last line counts, in either direction.
+    let db = scene.load(EDGES, GraphOptions { graph_kind: GraphKind::Undirected, ..plain }).unwrap();
     let both = ["1 2|8|-|again", "1 3|-7|1970-01-01|-", "2 1|8|-|again", "3 1|-7|1970-01-01|-"];
     assert_eq!(shown(&db.view().unwrap()), both);
     let db = scene.load(EDGES, GraphOptions { ordered: true, ..plain }).unwrap();
@@ -148,10 +149,10 @@ fn the_same_bytes_whatever_the_number_of_threads() {
     }
     for graph in [
         GraphOptions { keys: KeyScheme::String, ..GraphOptions::default() },
-        GraphOptions { keys: KeyScheme::String, direction: Direction::Undirected, ..GraphOptions::default() },
+        GraphOptions { keys: KeyScheme::String, graph_kind: GraphKind::Undirected, ..GraphOptions::default() },
     ] {
         let mut first = BTreeMap::new();
-        // The least memory neither holds the values nor the edges, so rows stay in the order of the input.
+        // The least memory holds neither the values nor the edges, so rows stay in input order.
         let (all, least) = ((None, None), (Some(36 << 20), Some(1 << 20)));
         for (threads, (memory, sort_memory)) in [(1, all), (3, all), (2, least), (1, least)] {
             let identity = Some(Identity { id: DatabaseId([7; 16]), unix_time: Some(1) });
@@ -162,7 +163,7 @@ fn the_same_bytes_whatever_the_number_of_threads() {
             let properties = view.edge_properties();
             let mut num_edges = 0;
             for vertex in 0..view.vertex_bound() as u32 {
-                let _ = view.for_each_out_row(vertex, |targets, rows| {
+                let _ = view.for_each_row(Direction::Out, vertex, |targets, rows| {
                     for (&target, &row) in targets.iter().zip(rows) {
                         num_edges += 1;
                         let i: u64 = properties.value(1, row).unwrap().to_string().parse().unwrap();
@@ -173,7 +174,7 @@ fn the_same_bytes_whatever_the_number_of_threads() {
                         );
                         let (u, v) = (format!("v{}", i * i * 7919 % 5_003), format!("v{}", i * 31 % 4_001));
                         let found = (view.key(vertex).unwrap().to_string(), view.key(target).unwrap().to_string());
-                        let is_turned = graph.direction == Direction::Undirected && found == (v.clone(), u.clone());
+                        let is_turned = graph.graph_kind == GraphKind::Undirected && found == (v.clone(), u.clone());
                         assert!(is_turned || found == (u, v), "row {i} at {found:?}");
                     }
                     ControlFlow::Continue(())
@@ -184,7 +185,7 @@ fn the_same_bytes_whatever_the_number_of_threads() {
             let files: Vec<_> = names.iter().map(|name| (name, disk.contents(&Path::new(DB).join(name)))).collect();
             let files = format!(
                 "{:?}",
-                files.iter().map(|(n, b)| (n, b.as_ref().map(|b| base::checksum::crc32c(b)))).collect::<Vec<_>>()
+                files.iter().map(|(n, b)| (n, b.as_ref().map(|b| anden_base::checksum::crc32c(b)))).collect::<Vec<_>>()
             );
             let first = first.entry(memory).or_insert_with(|| files.clone());
             assert_eq!(*first, files, "{threads} threads, {memory:?}");
@@ -198,18 +199,18 @@ fn an_edge_with_other_values_is_another_edge() {
     let scene = Scene::new();
     let db = scene.load(EDGES, GraphOptions::default()).unwrap();
     let first = ["1 2|8|-|again", "1 3|-7|1970-01-01|-", "3 1|5|2024-02-29|late"];
-    // The same values, others, none, and an edge and a property that are new.
+    // Equal values, other values, no values, a new edge and a new property.
     let more = "source,target,delay,on,note,rate\n1,2,8,,again,\n1,3,-7,,,\n3,1,,,,\n2,3,1,,,0.5\n";
     let report = scene.append(&db, more, "").unwrap();
     assert_eq!((report.added, report.removed, report.edges), (2, 1, 4));
     let second = ["1 2|8|-|again|-", "1 3|-7|-|-|-", "2 3|1|-|-|0.5", "3 1|5|2024-02-29|late|-"];
-    let check = |db: &Database| {
+    let check = |db: &Engine| {
         assert_eq!(shown(&db.snapshot(1).unwrap()), first);
         assert_eq!(shown(&db.snapshot(2).unwrap()), second);
         db.verify(&scene.pool).unwrap();
     };
     check(&db);
-    // Removed and given again: without values they are gone, with the same ones nothing happened.
+    // Removed and added again: without values, the values are gone; with equal values, nothing changed.
     let report = scene.append(&db, "source,target,delay,note\n1,2,,\n1,3,-7,\n", "1 2\n1 3\n2 3\n").unwrap();
     assert_eq!((report.added, report.removed), (1, 2));
     let third = ["1 2|-|-|-|-", "1 3|-7|-|-|-", "3 1|5|2024-02-29|late|-"];
@@ -230,7 +231,7 @@ fn an_edge_with_other_values_is_another_edge() {
 }
 
 #[test]
-fn a_multigraph_gains_edges_and_loses_all_of_a_pair() {
+fn multigraph_removal_takes_all_parallel_edges() {
     let scene = Scene::new();
     let multigraph = with(GraphOptions::default(), Duplicates::Keep);
     let db = scene.load_on(&FaultStorage::default(), EDGES, &multigraph, 2).unwrap();
@@ -280,7 +281,7 @@ fn snapshots_of_one_load_share_the_values() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_changes_nothing() {
+fn unfit_edge_properties_are_refused_without_change() {
     let scene = Scene::new();
     let disk = FaultStorage::default();
     let plain = GraphOptions::default();
@@ -297,7 +298,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     );
     refused(&with(plain, Duplicates::Sum), "--duplicates keep all edges");
     refused(&with(plain, Duplicates::Auto), "edges 2 and 4 of the input are parallel; of parallel edges, none has");
-    let weighted = GraphOptions { weight_type: Some(graph::WeightType::I64), ..plain };
+    let weighted = GraphOptions { weight_type: Some(anden_graph::WeightType::I64), ..plain };
     refused(
         &LoadOptions {
             source: SourceOptions { weight_column: Some("delay".into()), ..source() },
@@ -313,8 +314,9 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     );
     assert!(appended("source,target,delay:f64\n1,2,1\n").contains("column 'delay': expected type i64, found f64"));
     let changed = |changes: Changes| scene.change(&db, &changes).unwrap_err().to_string();
-    assert!(
-        changed(Changes::default().add_edge(1, 2).with("delay", "x")).contains("edge 0: x is no value of type i64")
+    assert_eq!(
+        changed(Changes::default().add_edge(1, 2).with("delay", "x")),
+        "the edge from 1 to 2: property \"delay\": expected a value of type i64, found 'x'"
     );
     let mut beyond = Changes::default().add_edge(1, 2);
     beyond.edge_properties.push((1, "delay".into(), 5.into()));
@@ -340,12 +342,13 @@ fn without_a_choice_no_two_edges_may_be_parallel() {
     let plain = GraphOptions::default();
     let db = scene.load_on(&FaultStorage::default(), once, &auto(plain), 2).unwrap();
     assert_eq!(shown(&db.view().unwrap()), ["1 2|10", "2 1|40", "2 2|20", "3 1|30"]);
-    // One edge each way is one edge too many where ways do not count.
-    for graph in [GraphOptions { direction: Direction::Undirected, ..plain }, GraphOptions { ordered: true, ..plain }] {
+    // Edges in both directions are parallel if the graph ignores directions.
+    for graph in [GraphOptions { graph_kind: GraphKind::Undirected, ..plain }, GraphOptions { ordered: true, ..plain }]
+    {
         let error = scene.load_on(&FaultStorage::default(), once, &auto(graph), 2).unwrap_err();
         assert!(error.to_string().starts_with("edges 1 and 4 of the input are parallel; "), "{error}");
     }
-    // The same whether edges come sorted or not, in memory or from disk.
+    // The result does not depend on sorting, in memory or on disk.
     let edge = |i: u64| format!("{},{},{i}\n", i * 7_919 % 60_013, i % 4_001);
     let (mut shuffled, mut sorted) = (String::from("source,target,n\n"), String::from("source,target,n\n"));
     (0..60_000).for_each(|i| shuffled += &edge(i));
@@ -371,7 +374,7 @@ fn without_a_choice_no_two_edges_may_be_parallel() {
 fn an_empty_database_takes_properties_of_edges() {
     let scene = Scene::new();
     let graph = GraphOptions { edge_properties: true, ..GraphOptions::default() };
-    let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), graph).unwrap();
+    let db = Engine::create_in(Arc::new(FaultStorage::default()), Path::new(DB), graph).unwrap();
     scene.change(&db, &Changes::default().add_edge(1, 2)).unwrap();
     scene.change(&db, &Changes::default().add_edge(2, 3).with("kind", "x").add_edge(1, 2).with("n", 1)).unwrap();
     assert_eq!(shown(&db.snapshot(2).unwrap()), ["1 2"]);

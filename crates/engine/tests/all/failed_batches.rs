@@ -1,30 +1,31 @@
-//! A commit that meets damage half way has not happened, and nothing follows it before a snapshot is made.
+//! A commit that meets damage halfway has no effect, and no commit follows before a snapshot is made.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_base::storage::Storage;
 use anden_engine::{
-    Applied, Database, ErrorKind, Fate, GraphOptions, Key, KeyScheme, LoadOptions, Missing, Result, Side, Update,
+    Applied, Direction, Engine, ErrorKind, GraphOptions, Key, KeyScheme, LoadOptions, Missing, Op, Result, Update,
 };
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::storage::{FaultStorage, Storage};
-use graph::Graph;
+use anden_graph::Graph;
+use anden_testkit::FaultStorage;
 
 use crate::loading::{DB, Input};
 
 /// A vertex whose list is damaged.
 const DAMAGED: u64 = 0;
-/// Its edges fill the block of the file whose checksum is wrong then.
+/// The number of its edges, which fill the block with the wrong checksum.
 const NUM_DAMAGED: usize = 2_100;
 /// A vertex of another page, whose list is in another block.
 const WHOLE: u64 = 5_000;
 
-fn open(disk: &FaultStorage) -> Result<Database> {
-    Database::open_in(Arc::new(disk.clone()), Path::new(DB))
+fn open(disk: &FaultStorage) -> Result<Engine> {
+    Engine::open_in(Arc::new(disk.clone()), Path::new(DB))
 }
 
-/// A database with edges of both, the file of their lists, and its bytes.
+/// A database with edges of both vertices, the file of their lists, and its bytes.
 fn whole() -> (FaultStorage, PathBuf, Vec<u8>) {
     let disk = FaultStorage::default();
     let graph = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
@@ -33,7 +34,7 @@ fn whole() -> (FaultStorage, PathBuf, Vec<u8>) {
     let options = LoadOptions { graph, ..LoadOptions::default() };
     let pool = Pool::new(1).unwrap();
     let storage = Arc::new(disk.clone());
-    Database::load_in(storage, Path::new(DB), &input.paths(), &options, &pool, &Silent).unwrap().0.close().unwrap();
+    Engine::load_in(storage, Path::new(DB), &input.paths(), &options, &pool, &Silent).unwrap().0.close().unwrap();
     let name = disk.list(Path::new(DB)).unwrap().into_iter().find(|name| name.ends_with("-out")).unwrap();
     let path = Path::new(DB).join(name);
     let bytes = disk.contents(&path).unwrap();
@@ -44,8 +45,8 @@ fn add(target: u64) -> Update {
     Update::add_edge(WHOLE, target)
 }
 
-fn degree(db: &Database, vertex: u64) -> usize {
-    db.view().unwrap().out_degree(vertex as u32)
+fn degree(db: &Engine, vertex: u64) -> usize {
+    db.view().unwrap().degree(Direction::Out, vertex as u32)
 }
 
 fn with_many(updates: [Update; 2], len: usize) -> Vec<Update> {
@@ -53,11 +54,12 @@ fn with_many(updates: [Update; 2], len: usize) -> Vec<Update> {
     updates.into_iter().chain(padding).collect()
 }
 
-/// What follows and is refused comes through the queue or as a group of its own; only the latter takes back what was noted.
+/// A later, refused batch passes through the queue or is a group of its own. Only the latter rolls back version table
+/// entries.
 const REFUSED: [Missing; 2] = [Missing::Lenient, Missing::Strict];
 
-/// Each makes an edge of either vertex.
-type Way = (&'static str, fn(&Database, &Pool) -> Result<Applied>);
+/// A way to add an edge of each vertex.
+type Way = (&'static str, fn(&Engine, &Pool) -> Result<Applied>);
 
 fn ways() -> Vec<Way> {
     fn both() -> [Update; 2] {
@@ -68,16 +70,16 @@ fn ways() -> Vec<Way> {
         ("strict", |db, pool| db.apply(&both(), Missing::Strict, pool)),
         ("large", |db, pool| db.apply(&with_many(both(), 2_000), Missing::Lenient, pool)),
         ("planned on all workers", |db, pool| db.apply(&vec![both(); 3_000].concat(), Missing::Lenient, pool)),
-        ("pairs", |db, pool| db.apply_edges(&[(5_000, 8), (0, 4_000)].repeat(1_000), Fate::Come, pool)),
+        ("pairs", |db, pool| db.apply_edges(&[(5_000, 8), (0, 4_000)].repeat(1_000), Op::Insert, pool)),
     ]
 }
 
 #[test]
-fn a_batch_that_meets_damage_half_way_has_not_happened() {
+fn batch_that_meets_damage_is_rolled_back() {
     let (disk, path, bytes) = whole();
     let pool = Pool::new(1).unwrap();
     let mut flipped = bytes.clone();
-    // The first section, that of the lists, begins behind the header.
+    // The first section holds the lists and begins after the header.
     flipped[4096] ^= 1;
     for (refused, (way, fail)) in
         REFUSED.into_iter().flat_map(|refused| ways().into_iter().map(move |way| (refused, way)))
@@ -87,7 +89,7 @@ fn a_batch_that_meets_damage_half_way_has_not_happened() {
         let db = open(&disk).unwrap();
         db.apply(&[add(7)], Missing::Lenient, &pool).unwrap();
         let mut tx = db.begin(&pool).unwrap();
-        assert_eq!(tx.degree(&WHOLE.into(), Side::Out).unwrap(), 2);
+        assert_eq!(tx.degree(&WHOLE.into(), Direction::Out).unwrap(), 2);
         let epoch = db.epoch();
 
         let error = fail(&db, &pool).unwrap_err();
@@ -97,7 +99,7 @@ fn a_batch_that_meets_damage_half_way_has_not_happened() {
         assert!(error.to_string().contains("an earlier batch failed half way"), "{way}: {error}");
         assert_eq!((db.epoch(), degree(&db, WHOLE)), (epoch, 2), "{way}: readers go on");
 
-        // The process ends here: neither is there, whether the damage is mended or not.
+        // The process ends here. Neither commit survives, whether the damage is repaired or not.
         for is_mended in [false, true] {
             let left = disk.duplicate();
             if is_mended {
@@ -119,7 +121,7 @@ fn a_batch_that_meets_damage_half_way_has_not_happened() {
             }
         }
 
-        // Or it goes on with what was committed before.
+        // Alternatively the process continues with the earlier commits.
         db.checkpoint(None).unwrap();
         assert_eq!((db.epoch(), degree(&db, WHOLE)), (epoch, 2), "{way}, after a snapshot");
         tx.add_edge(&WHOLE.into(), &Key::from(12), None).unwrap();

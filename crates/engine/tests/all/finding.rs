@@ -1,28 +1,27 @@
-//! Vertices by the value of a property, compared with a model on every snapshot, while the database changes.
+//! Search for vertices by property value, compared with a model on every snapshot of a changing database.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
 use anden_engine::{
-    AppendOptions, Changes, Database, ErrorKind, IndexKind, Key, MergeScope, Missing, Update, View, sought_value,
+    AppendOptions, Changes, Engine, ErrorKind, IndexKind, Key, MergeScope, Missing, SnapshotView, Update, sought_value,
 };
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::storage::FaultStorage;
-use graph::property::OwnedValue;
-use testkit::Random;
+use anden_graph::property::OwnedValue;
+use anden_testkit::{FaultStorage, Random};
 
 use crate::transactions::{key, strings};
 
-/// By vertex and name of the property.
+/// Values by vertex and property name.
 type Values = BTreeMap<(String, &'static str), OwnedValue>;
 
-/// Properties have few values, so that several vertices share each.
+/// Few distinct values, so that several vertices share each.
 const NUM_VALUES: u32 = 5;
 const NUM_KEYS: u32 = 40;
 
-/// The value with a number of one of the two properties.
+/// The value with this number of a property.
 fn value(name: &str, number: u32) -> OwnedValue {
     match name {
         "size" => i64::from(number).into(),
@@ -30,17 +29,17 @@ fn value(name: &str, number: u32) -> OwnedValue {
     }
 }
 
-/// A database under random changes, and what it should hold.
+/// A database under random changes, with its model.
 struct Scene {
     disk: FaultStorage,
     pool: Pool,
     random: Random,
     values: Values,
-    /// By number of the snapshot.
+    /// The model of each snapshot, by number.
     snapshots: BTreeMap<u32, Values>,
 }
 
-fn find(view: &View, name: &str, value: &OwnedValue) -> Vec<Key> {
+fn find(view: &SnapshotView, name: &str, value: &OwnedValue) -> Vec<Key> {
     let (place, value) = sought_value(view.properties().schema(), name, &value.clone().into()).unwrap();
     let found = view.properties().find(place, value.as_value()).unwrap();
     assert!(found.is_sorted_by(|a, b| a < b));
@@ -62,7 +61,7 @@ fn sorted(mut keys: Vec<Key>) -> Vec<Key> {
     keys
 }
 
-fn compare(view: &View, values: &Values, place: &str) {
+fn compare(view: &SnapshotView, values: &Values, place: &str) {
     for (name, number) in questions() {
         let expected = expected(values, name, number);
         match view.properties().schema().find(name) {
@@ -78,20 +77,20 @@ impl Scene {
         Self { disk: FaultStorage::default(), pool, random, values: Values::new(), snapshots: BTreeMap::new() }
     }
 
-    fn create(&self) -> Database {
-        Database::create_in(Arc::new(self.disk.clone()), Path::new("db"), strings()).unwrap()
+    fn create(&self) -> Engine {
+        Engine::create_in(Arc::new(self.disk.clone()), Path::new("db"), strings()).unwrap()
     }
 
-    fn open(&self) -> Database {
-        Database::open_in(Arc::new(self.disk.clone()), Path::new("db")).unwrap()
+    fn open(&self) -> Engine {
+        Engine::open_in(Arc::new(self.disk.clone()), Path::new("db")).unwrap()
     }
 
-    /// Gives a random vertex a random value, or takes it away, in the model.
+    /// Sets a random value of a random vertex in the model, or removes it.
     fn set(&mut self) -> (String, &'static str, OwnedValue) {
         let vertex = format!("v{}", self.random.below(NUM_KEYS));
         let name = ["size", "name"][self.random.below(2) as usize];
         let number = self.random.below(NUM_VALUES + 1);
-        // Nothing can be taken away of a property that is not there.
+        // Null needs a known property.
         let is_null = number == NUM_VALUES && self.values.keys().any(|(_, known)| *known == name);
         let value = if is_null { OwnedValue::Null } else { value(name, number) };
         match is_null {
@@ -108,7 +107,7 @@ impl Scene {
         key(&vertex)
     }
 
-    fn apply(&mut self, db: &Database) {
+    fn apply(&mut self, db: &Engine) {
         let update = |scene: &mut Self| match scene.random.below(8) {
             0 => Update::RemoveVertex(scene.remove()),
             _ => {
@@ -120,8 +119,8 @@ impl Scene {
         db.apply(&updates, Missing::Lenient, &self.pool).unwrap();
     }
 
-    /// A transaction sees what it writes.
-    fn transact(&mut self, db: &Database, place: &str) {
+    /// A transaction finds its own writes.
+    fn transact(&mut self, db: &Engine, place: &str) {
         let pool = Pool::new(1).unwrap();
         let mut tx = db.begin(&pool).unwrap();
         for _ in 0..self.random.below(6) + 1 {
@@ -145,8 +144,8 @@ impl Scene {
         tx.commit().unwrap();
     }
 
-    fn append(&mut self, db: &Database) {
-        // What was committed becomes a snapshot of its own.
+    fn append(&mut self, db: &Engine) {
+        // Earlier commits become a snapshot of their own.
         let before = self.values.clone();
         let mut changes = Changes::default().remove_vertex(self.remove());
         for _ in 0..self.random.below(6) {
@@ -158,7 +157,7 @@ impl Scene {
         self.snapshots.insert(report.snapshot, self.values.clone());
     }
 
-    fn check(&self, db: &Database, place: &str) {
+    fn check(&self, db: &Engine, place: &str) {
         compare(&db.view().unwrap(), &self.values, place);
         let existing: Vec<u32> = db.snapshots().iter().map(|snapshot| snapshot.number).collect();
         for (number, values) in self.snapshots.iter().filter(|(number, _)| existing.contains(number)) {
@@ -166,7 +165,7 @@ impl Scene {
         }
     }
 
-    fn step(&mut self, db: Database, place: &str) -> Database {
+    fn step(&mut self, db: Engine, place: &str) -> Engine {
         match self.random.below(14) {
             0..=3 => self.apply(&db),
             4..=6 => self.transact(&db, place),
@@ -195,7 +194,7 @@ impl Scene {
                         assert!(error.to_string().contains("no vertex has it"), "{error}");
                     }
                 }
-                // What was committed is a snapshot now.
+                // The commits are a snapshot now.
                 let newest = db.newest_number().unwrap();
                 self.snapshots.entry(newest).or_insert_with(|| self.values.clone());
                 db.verify(&self.pool).unwrap();
@@ -229,7 +228,7 @@ fn a_search_gives_what_a_model_gives() {
 #[test]
 fn a_search_names_what_it_does_not_know() {
     let pool = Pool::new(1).unwrap();
-    let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new("db"), strings()).unwrap();
+    let db = Engine::create_in(Arc::new(FaultStorage::default()), Path::new("db"), strings()).unwrap();
     let email = Update::set_vertex("ann", "email", "ann@example.org");
     db.apply(&[email, Update::set_vertex("ann", "size", 7)], Missing::Lenient, &pool).unwrap();
     let tx = db.begin(&pool).unwrap();
@@ -241,7 +240,7 @@ fn a_search_names_what_it_does_not_know() {
     assert_eq!(refused("emial", "x".into()), (ErrorKind::NotFound, nearest.into()));
     let without = "there is no property \"colour\" of vertices";
     assert_eq!(refused("colour", "x".into()), (ErrorKind::NotFound, without.into()));
-    let wrong = "0.5 is no value of type i64 (\"size\")";
+    let wrong = "property \"size\": expected a value of type i64, found '0.5'";
     assert_eq!(refused("size", 0.5.into()), (ErrorKind::InvalidInput, wrong.into()));
     assert_eq!(tx.find("size", &7.0.into()).map_err(|error| error.kind()), Err(ErrorKind::InvalidInput));
     assert_eq!(tx.find("size", &7_u64.into()).unwrap(), [key("ann")]);

@@ -1,27 +1,27 @@
-//! Random histories of clients beside each other, with checkpoints and merges between them: both checkers find an order in
-//! which the transactions could have run one after the other.
+//! Random histories of concurrent clients with checkpoints and merges. Both checkers find them serializable.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
 use anden_engine::{
-    Database, EdgeWeight, Error, ErrorKind, GraphOptions, IndexKind, Key, KeyScheme, MergeScope, Result, Transaction,
+    EdgeWeight, Engine, Error, ErrorKind, GraphOptions, IndexKind, Key, KeyScheme, MergeScope, OptimisticTransaction,
+    Result,
 };
-use base::parallel::Pool;
-use base::progress::Silent;
-use graph::{Direction, WeightType};
-use lama::Side;
-use testkit::history::{Action, Element, History, Object, Outcome, Run, find_cycle, replay};
-use testkit::{Random, scaled};
+use anden_graph::{GraphKind, WeightType};
+use anden_snapshots::Direction;
+use anden_testkit::history::{Action, Element, History, Object, Outcome, Run, find_cycle, replay};
+use anden_testkit::{Random, scaled};
 
 const NUM_CLIENTS: u32 = 4;
-/// Objects are values of vertices, then out-lists, then in-lists, then the vertices with a value of a property, then the
-/// vertex with a unique value.
+/// Objects are, in this order: values of vertices, out-lists, in-lists, sets of vertices with a property value, and
+/// vertices with a unique value.
 const NUM_LISTS: Object = 6;
 const NUM_OUT: Object = 6;
 const NUM_IN: Object = 4;
 const NUM_OBJECTS: Object = 20;
-/// Each of these unique values is sought while as many elements are made: clients meet at the newest one.
+/// Clients use one unique value for this many elements, so that they meet at the newest value.
 const ELEMENTS_OF_NAME: Element = 12;
 
 fn vertex(object: Object) -> Key {
@@ -32,12 +32,12 @@ fn neighbor(element: Element) -> Key {
     (1_000_000 + element).into()
 }
 
-/// A vertex that gets the number of an object as a value.
+/// The vertex that gets the number of an object as a value.
 fn tagged(element: Element) -> Key {
     (2_000_000 + element).into()
 }
 
-/// A vertex that gets the number of an object as its unique value.
+/// The vertex that gets the number of an object as its unique value.
 fn named(element: Element) -> Key {
     (3_000_000 + element).into()
 }
@@ -46,7 +46,7 @@ fn is_name(object: Object) -> bool {
     object >= NUM_OBJECTS
 }
 
-/// The element that made a vertex.
+/// The element of a vertex.
 fn element(key: Key) -> Element {
     match key {
         Key::Integer(key) => key % 1_000_000,
@@ -58,7 +58,12 @@ fn is_tag(object: Object) -> bool {
     object >= NUM_LISTS + NUM_OUT + NUM_IN
 }
 
-fn append(tx: &mut Transaction<'_>, object: Object, element: Element, weight: Option<EdgeWeight>) -> Result<()> {
+fn append(
+    tx: &mut OptimisticTransaction<'_>,
+    object: Object,
+    element: Element,
+    weight: Option<EdgeWeight>,
+) -> Result<()> {
     if object < NUM_LISTS {
         let before = tx.vertex_value(&vertex(object), "list")?.as_value().to_string();
         return tx.set_vertex_value(&vertex(object), "list", format!("{before} {element}").as_str().into());
@@ -72,40 +77,39 @@ fn append(tx: &mut Transaction<'_>, object: Object, element: Element, weight: Op
     }
 }
 
-/// Gives a new vertex a unique value. Without a search, that reads which vertex has the value.
-fn claim(tx: &mut Transaction<'_>, object: Object, new: Element, actions: &mut Vec<Action>) -> Result<()> {
+/// Gives a new vertex a unique value. Even without a search, this reads which vertex has the value.
+fn claim(tx: &mut OptimisticTransaction<'_>, object: Object, new: Element, actions: &mut Vec<Action>) -> Result<()> {
     match tx.set_vertex_value(&named(new), "name", i64::from(object).into()) {
         Ok(()) => actions.extend([Action::Read(object, Vec::new()), Action::Append(object, new)]),
         Err(Error::UniqueViolation { holder, .. }) => {
-            let holder = element(holder.parse::<u64>().unwrap().into());
-            actions.push(Action::Read(object, vec![holder]));
+            actions.push(Action::Read(object, vec![element(holder)]));
         }
         Err(error) => return Err(error),
     }
     Ok(())
 }
 
-fn read(tx: &Transaction<'_>, object: Object) -> Result<Vec<Element>> {
+fn read(tx: &OptimisticTransaction<'_>, object: Object) -> Result<Vec<Element>> {
     if object < NUM_LISTS {
         let list = tx.vertex_value(&vertex(object), "list")?.as_value().to_string();
         return Ok(list.split_whitespace().map(|element| element.parse().unwrap()).collect());
     }
-    let side = if object < NUM_LISTS + NUM_OUT { Side::Out } else { Side::In };
+    let direction = if object < NUM_LISTS + NUM_OUT { Direction::Out } else { Direction::In };
     if is_tag(object) {
         let name = if is_name(object) { "name" } else { "tag" };
         let mut elements: Vec<_> = tx.find(name, &i64::from(object).into())?.into_iter().map(element).collect();
         elements.sort_unstable();
         return Ok(elements);
     }
-    let mut elements: Vec<_> = tx.neighbors(&vertex(object), side)?.into_iter().map(element).collect();
-    assert_eq!(tx.degree(&vertex(object), side)?, elements.len());
+    let mut elements: Vec<_> = tx.neighbors(&vertex(object), direction)?.into_iter().map(element).collect();
+    assert_eq!(tx.degree(&vertex(object), direction)?, elements.len());
     elements.sort_unstable();
     Ok(elements)
 }
 
-/// What clients share.
+/// The state that clients share.
 struct World<'a> {
-    db: &'a Database,
+    db: &'a Engine,
     pool: &'a Pool,
     clock: AtomicU64,
     elements: AtomicU64,
@@ -117,7 +121,7 @@ impl World<'_> {
         self.clock.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// Steps of a transaction, as random as can be, of which some are given up.
+    /// Runs a random transaction. Some transactions are abandoned.
     fn run(&self, client: u32, random: &mut Random) -> Result<Run> {
         let begun = self.now();
         let mut tx = self.db.begin(self.pool)?;
@@ -151,7 +155,7 @@ impl World<'_> {
             }
             _ => match tx.commit() {
                 Ok(at) if writes => Outcome::Committed(at.epoch, at.place.into()),
-                // Right behind what it saw.
+                // A read-only transaction has the position directly after its view.
                 Ok(at) => Outcome::Committed(at.epoch, u64::MAX),
                 Err(error) if error.kind() == ErrorKind::Conflict => Outcome::Aborted,
                 Err(Error::UniqueViolation { .. }) => Outcome::Aborted,
@@ -164,7 +168,7 @@ impl World<'_> {
 
 fn history(options: GraphOptions, seed: u64, num_runs: usize, upkeep: bool) -> History {
     let pool = Pool::new(1).unwrap();
-    let db = Database::in_memory(options).unwrap();
+    let db = Engine::in_memory(options).unwrap();
     db.transact(&pool, |tx| -> Result<()> {
         tx.set_vertex_value(&vertex(0), "tag", i64::from(NUM_OBJECTS).into())?;
         tx.set_vertex_value(&vertex(0), "name", 0.into())?;
@@ -172,7 +176,7 @@ fn history(options: GraphOptions, seed: u64, num_runs: usize, upkeep: bool) -> H
     })
     .unwrap();
     db.create_index("name", IndexKind::Unique, &Silent).unwrap();
-    // Every other history has an index of tags, and in some it comes and goes.
+    // Every second history has an index of tags; in some, the index is dropped and created again.
     if seed.is_multiple_of(2) {
         db.create_index("tag", IndexKind::Plain, &Silent).unwrap();
     }
@@ -215,7 +219,7 @@ fn history(options: GraphOptions, seed: u64, num_runs: usize, upkeep: bool) -> H
     History { runs, first_set: NUM_LISTS }
 }
 
-/// As many histories as [`scaled`] says.
+/// Checks [`scaled`] numbers of histories.
 fn check(options: GraphOptions, usual: u64, upkeep: bool) {
     for seed in 0..scaled(usual) {
         let history = history(options, seed, 1_000, upkeep);
@@ -226,28 +230,28 @@ fn check(options: GraphOptions, usual: u64, upkeep: bool) {
     }
 }
 
-fn options(direction: Direction) -> GraphOptions {
-    GraphOptions { keys: KeyScheme::Integer, direction, ..GraphOptions::default() }
+fn options(graph_kind: GraphKind) -> GraphOptions {
+    GraphOptions { keys: KeyScheme::Integer, graph_kind, ..GraphOptions::default() }
 }
 
 #[test]
 fn transactions_are_serializable() {
-    check(options(Direction::Directed), 60, false);
+    check(options(GraphKind::Directed), 60, false);
 }
 
 #[test]
 fn transactions_of_an_undirected_graph_are_serializable() {
-    check(options(Direction::Undirected), 20, false);
+    check(options(GraphKind::Undirected), 20, false);
 }
 
 #[test]
 fn transactions_beside_checkpoints_and_merges_are_serializable() {
-    check(options(Direction::Directed), 20, true);
+    check(options(GraphKind::Directed), 20, true);
 }
 
 #[test]
 fn transactions_of_every_kind_of_graph_are_serializable() {
-    let plain = options(Direction::Directed);
+    let plain = options(GraphKind::Directed);
     let weighted = GraphOptions { weight_type: Some(WeightType::I64), ..plain };
     let with_properties = |options| GraphOptions { edge_properties: true, ..options };
     let multigraph = GraphOptions { multigraph: true, ..plain };

@@ -1,16 +1,17 @@
-//! A disk of a test that calls back before everything that changes it, and after a file was read whole.
+//! A test disk that calls a hook before each change, and after a file was read as a whole.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use base::Result;
-use base::mapped::FileBytes;
-use base::storage::{FaultStorage, FileIdentity, FileStamp, HeldFile, Storage, StorageFile, StorageLock};
+use anden_base::Result;
+use anden_base::mapped::FileBytes;
+use anden_base::storage::{FileIdentity, FileStamp, HeldFile, Storage, StorageFile, StorageLock};
+use anden_testkit::FaultStorage;
 
-/// Called with what is about to be changed.
+/// A hook, called with the path that is about to change.
 pub type Hook = Box<dyn FnMut(&Path) + Send>;
 
-/// Clones share the disk and the hook.
+/// A disk with hooks. Clones share both.
 #[derive(Clone, Default)]
 pub struct HookedStorage {
     pub disk: FaultStorage,
@@ -26,22 +27,22 @@ impl std::fmt::Debug for HookedStorage {
 }
 
 impl HookedStorage {
-    /// From now on `hook` is called.
+    /// Sets the hook for changes.
     pub fn set_hook(&self, hook: impl FnMut(&Path) + Send + 'static) {
         *self.lock() = Some(Box::new(hook));
     }
 
-    /// The next time that a file is read whole, `hook` is called, before what was read is given to who reads.
+    /// Sets a hook for the next read of a whole file, called before the reader gets the bytes.
     pub fn set_read_hook(&self, hook: impl FnMut(&Path) + Send + 'static) {
         *self.read_hook.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hook));
     }
 
-    /// From now on `hook` is called before a file is mapped.
+    /// Sets the hook that is called before a file is mapped.
     pub fn set_map_hook(&self, hook: impl FnMut(&Path) + Send + 'static) {
         *self.map_hook.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hook));
     }
 
-    /// Nothing is called any more.
+    /// Removes the hook for changes.
     pub fn clear_hook(&self) {
         *self.lock() = None;
     }
@@ -50,7 +51,7 @@ impl HookedStorage {
         self.hook.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a hook does calls no hook.
+    /// Calls the hook for changes. Changes by the hook call no hook.
     fn call(&self, path: &Path) {
         let hook = self.lock().take();
         if let Some(mut hook) = hook {
@@ -91,7 +92,7 @@ impl Storage for HookedStorage {
     fn read(&self, path: &Path) -> Result<FileBytes> {
         let hook = self.map_hook.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut hook) = hook {
-            // What the hook maps itself calls no hook.
+            // Maps by the hook call no hook.
             hook(path);
             *self.map_hook.lock().unwrap_or_else(PoisonError::into_inner) = Some(hook);
         }

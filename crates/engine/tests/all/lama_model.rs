@@ -1,25 +1,25 @@
-//! Random operations against a plain model that keeps one set of edges for each snapshot.
-//! A failure prints the kind and the seed of its database.
+//! Random operations against a plain model that keeps one set of edges for each snapshot. A failure prints the kind and
+//! the seed of its database.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_base::storage::{MemoryStorage, Storage};
 use anden_engine::{
-    AppendOptions, ChangedArc, Database, Duplicates, ErrorKind, GraphOptions, Key, KeyScheme, Maintenance, MergeScope,
-    Retention, View,
+    AppendOptions, ChangedArc, Duplicates, Engine, ErrorKind, GraphOptions, Key, KeyScheme, Maintenance, MergeScope,
+    Retention, SnapshotView,
 };
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::storage::{FaultStorage, MemoryStorage, Storage};
-use graph::property::OwnedValue;
-use graph::{Direction, Weight, WeightType};
-use testkit::{Random, scaled};
+use anden_graph::property::OwnedValue;
+use anden_graph::{GraphKind, Weight, WeightType};
+use anden_testkit::{FaultStorage, Random, scaled};
 
-use crate::versions::{Asked, Beside, Edges, Graph, Model, number_of};
+use crate::versions::{Asked, Beside, Graph, Model, number_of};
 
 const DB: &str = "db";
-/// Steps for each database.
+/// The steps for each database.
 const STEPS: u32 = 400;
 
 /// A kind of graph and of keys.
@@ -35,7 +35,7 @@ fn directed() -> Kind {
 
 impl Kind {
     fn undirected(mut self) -> Self {
-        self.graph.direction = Direction::Undirected;
+        self.graph.graph_kind = GraphKind::Undirected;
         self
     }
 
@@ -74,7 +74,7 @@ impl Kind {
         self
     }
 
-    /// One of the keys that a test uses. Dense ones lie in three pages.
+    /// The key with this number. Dense keys lie in three pages.
     fn key(self, number: u32) -> Key {
         match self.graph.keys {
             KeyScheme::Integer => Key::Integer(u64::from(number * 7919 % 101) << 33 | 5),
@@ -90,28 +90,28 @@ impl Kind {
 
 const NUM_KEYS: u32 = 24;
 
-/// A database and its model, side by side.
+/// A database and its model.
 struct Pair {
     kind: Kind,
     random: Random,
     disk: Arc<dyn Storage>,
     pool: Pool,
-    database: Option<Database>,
+    database: Option<Engine>,
     model: Model,
     retention: Retention,
-    /// Views that outlive what happens to the database, and what they must show.
-    held: Vec<(View, Graph)>,
+    /// Held views, and what they must show.
+    held: Vec<(SnapshotView, Graph)>,
     num_operations: u64,
 }
 
 impl Pair {
     fn new(kind: Kind, seed: u64) -> Self {
-        // Every second database is one in memory, which is opened again all the same.
+        // Every second database is in memory, and is reopened as well.
         let disk: Arc<dyn Storage> = match (seed / 1000).is_multiple_of(2) {
             true => Arc::new(FaultStorage::default()),
             false => Arc::new(MemoryStorage::default()),
         };
-        let database = Database::create_in(Arc::clone(&disk), Path::new(DB), kind.graph).unwrap();
+        let database = Engine::create_in(Arc::clone(&disk), Path::new(DB), kind.graph).unwrap();
         Self {
             kind,
             random: Random::new(seed),
@@ -125,7 +125,7 @@ impl Pair {
         }
     }
 
-    fn database(&self) -> &Database {
+    fn database(&self) -> &Engine {
         self.database.as_ref().unwrap()
     }
 
@@ -152,12 +152,12 @@ impl Pair {
         self.kind.key(self.random.below(NUM_KEYS))
     }
 
-    /// The ends of an edge that is there, or of any pair.
+    /// The ends of an existing edge, or of any pair.
     fn likely_edge(&mut self) -> (Key, Key) {
-        let num_edges = self.model.newest.edges.len() as u32;
-        let at = self.random.below(num_edges);
-        match self.model.newest.edges.keys().nth(at as usize) {
-            Some(&(u, v)) if self.random.below(5) > 0 => {
+        let num_pairs = self.model.newest.edges.num_pairs() as u32;
+        let at = self.random.below(num_pairs);
+        match self.model.newest.edges.nth_pair(at as usize) {
+            Some((u, v)) if self.random.below(5) > 0 => {
                 let keys = &self.model.keys;
                 (keys[u as usize].clone(), keys[v as usize].clone())
             }
@@ -194,7 +194,7 @@ impl Pair {
         asked
     }
 
-    /// A value of some property; null only of one that is there.
+    /// A random property value. Null only for an existing property.
     fn value(&mut self) -> (&'static str, OwnedValue) {
         let number = self.random.below(5);
         let (name, value) = match self.random.below(4) {
@@ -229,10 +229,11 @@ impl Pair {
         let changes = asked.changes(&self.kind.graph);
         let report = self.database().append_changes(&changes, &options, &self.pool, &Silent).unwrap();
         let newest = &self.model.newest;
-        let count = |edges: Edges| edges.values().map(|weights| weights.len() as u64).sum::<u64>();
+        let (newest, before) = (&newest.edges, &before.edges);
         assert_eq!((report.snapshot, report.edges), (number, newest.num_edges()), "{asked:?}");
-        assert_eq!(report.vertices, newest.live.len() as u64);
-        assert_eq!((report.added, report.removed), (count(newest.minus(&before)), count(before.minus(newest))));
+        assert_eq!(report.vertices, newest.vertices().len() as u64);
+        let changed = (newest.minus(before).num_edges(), before.minus(newest).num_edges());
+        assert_eq!((report.added, report.removed), changed);
         self.apply_retention();
     }
 
@@ -281,12 +282,12 @@ impl Pair {
         assert_eq!(dropped, self.apply_retention());
     }
 
-    /// Drops from the model what retention drops.
+    /// Applies retention to the model. Returns the dropped snapshots.
     fn apply_retention(&mut self) -> Vec<u32> {
         let num_kept = match self.retention {
             Retention::Named => 1,
             Retention::Last(n) => n as usize,
-            // The tests do not take days.
+            // Retention by days drops nothing, because tests do not take days.
             _ => usize::MAX,
         };
         let numbers = self.numbers();
@@ -310,10 +311,11 @@ impl Pair {
         let (a, b) = (self.some_number(), self.some_number());
         let diff = self.database().diff(a, b).unwrap();
         let (from, to) = (&self.model.snapshots[&a].1, &self.model.snapshots[&b].1);
-        let [added, removed] = [to.minus(from), from.minus(to)].map(|edges| self.model.all_beside(&edges));
+        let [added, removed] =
+            [(to, from), (from, to)].map(|(one, other)| self.model.all_beside(&one.edges.minus(&other.edges)));
         assert_eq!(self.edges_of(&diff.added), added, "added from {a} to {b}");
         assert_eq!(self.edges_of(&diff.removed), removed, "removed from {a} to {b}");
-        for vertex in from.live.symmetric_difference(&to.live) {
+        for vertex in from.edges.vertices().symmetric_difference(to.edges.vertices()) {
             let is_named =
                 diff.new_vertices.contains(vertex) || diff.died.contains(vertex) || diff.returned.contains(vertex);
             assert!(is_named, "vertex {vertex} from {a} to {b}");
@@ -362,7 +364,7 @@ impl Pair {
 
     fn reopen(&mut self) {
         self.database = None;
-        self.database = Some(Database::open_in(Arc::clone(&self.disk), Path::new(DB)).unwrap());
+        self.database = Some(Engine::open_in(Arc::clone(&self.disk), Path::new(DB)).unwrap());
         if self.random.below(3) == 0 {
             self.database().verify(&self.pool).unwrap();
         }
@@ -370,14 +372,14 @@ impl Pair {
 
     fn look_from_outside(&mut self) {
         let number = self.some_number();
-        let reader = Database::open_read_only_in(Arc::clone(&self.disk), Path::new(DB)).unwrap();
+        let reader = Engine::open_read_only_in(Arc::clone(&self.disk), Path::new(DB)).unwrap();
         self.model.check(&reader.snapshot(number).unwrap(), &self.model.snapshots[&number].1);
         self.model.check(&reader.view().unwrap(), &self.model.newest);
         let refused = reader.append_changes(&Default::default(), &AppendOptions::default(), &self.pool, &Silent);
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 
-    /// Looks again at a view that was held, and holds another.
+    /// Compares a held view again, and holds another.
     fn hold(&mut self) {
         if self.held.len() > 3 {
             let at = self.random.below(self.held.len() as u32) as usize;
@@ -389,15 +391,15 @@ impl Pair {
         self.held.push((view, self.model.snapshots[&number].1.clone()));
     }
 
-    /// Holds the list of snapshots against the model's.
+    /// Compares the list of snapshots with the model's.
     fn check_list(&self) {
         let found = self.database().snapshots();
         let numbers: Vec<u32> = found.iter().map(|info| info.number).collect();
         assert_eq!(numbers, self.numbers());
         for info in &found {
             let (name, graph) = &self.model.snapshots[&info.number];
-            assert_eq!((&info.name, info.num_edges), (name, graph.num_edges()), "snapshot {}", info.number);
-            assert_eq!(info.num_vertices, graph.live.len() as u64, "snapshot {}", info.number);
+            assert_eq!((&info.name, info.num_edges), (name, graph.edges.num_edges()), "snapshot {}", info.number);
+            assert_eq!(info.num_vertices, graph.edges.vertices().len() as u64, "snapshot {}", info.number);
         }
     }
 

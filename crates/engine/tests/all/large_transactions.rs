@@ -1,21 +1,21 @@
-//! Transactions of hundreds of thousands of reads and writes: none looks through what was noted before.
+//! Transactions of hundreds of thousands of reads and writes. No operation scans the earlier ones.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use anden_engine::{Database, EdgeWeight, Error, GraphOptions, Key, KeyScheme, Missing, Update};
-use base::parallel::Pool;
-use graph::property::OwnedValue;
-use graph::{Graph, WeightType};
-use lama::Side;
+use anden_base::parallel::Pool;
+use anden_engine::{EdgeWeight, Engine, Error, GraphOptions, Key, KeyScheme, Missing, Update};
+use anden_graph::property::OwnedValue;
+use anden_graph::{Graph, WeightType};
+use anden_snapshots::Direction;
 
-/// Reads or writes of one kind.
+/// The number of reads or writes of one kind.
 const MANY: u64 = 400_000;
 
-/// Quadratic work takes longer than this several times over, other work a few seconds.
+/// Quadratic work takes several times longer than this; linear work takes a few seconds.
 const BOUND: Duration = Duration::from_secs(30);
 
-/// Looks at the clock now and then, so that a failure takes no longer than the bound.
+/// Checks the clock at times, so that a failure takes no longer than the bound.
 struct Watch {
     what: String,
     start: Instant,
@@ -43,10 +43,10 @@ impl Watch {
     }
 }
 
-/// A directed graph with weights, of the vertices below [`MANY`] with an edge from each to the next.
-fn path(keys: KeyScheme, pool: &Pool) -> Database {
+/// A directed weighted path over the vertices below [`MANY`].
+fn path(keys: KeyScheme, pool: &Pool) -> Engine {
     let options = GraphOptions { keys, weight_type: Some(WeightType::I64), ..GraphOptions::default() };
-    let db = Database::in_memory(options).unwrap();
+    let db = Engine::in_memory(options).unwrap();
     let edge = |i| Update::add_weighted_edge(key(keys, i), key(keys, (i + 1) % MANY), 1);
     db.apply(&(0..MANY).map(edge).collect::<Vec<_>>(), Missing::Lenient, pool).unwrap();
     db
@@ -68,7 +68,7 @@ fn many_absent_keys_are_read_and_validated() {
             let mut tx = db.begin(&pool).unwrap();
             Watch::new(format!("absent keys, {keys:?}")).each(|i| {
                 assert!(!tx.has_vertex(&key(keys, MANY + i)).unwrap());
-                // Again, in another order.
+                // The keys again, in another order.
                 assert!(!tx.has_vertex(&key(keys, MANY + i * 7 % (i + 1))).unwrap());
             });
             tx.add_edge(&key(keys, 0), &key(keys, 9), Some(EdgeWeight::Integer(1))).unwrap();
@@ -76,7 +76,7 @@ fn many_absent_keys_are_read_and_validated() {
         };
         let make = |number| db.apply(&[Update::AddVertex(key(keys, number))], Missing::Lenient, &pool).unwrap();
         let tx = begin();
-        // What was not looked for is no conflict; where keys are ids, all below would come with it.
+        // A key that was not read does not conflict. With dense keys, the change would create all smaller ids.
         if keys != KeyScheme::Dense {
             make(2 * MANY);
         }
@@ -99,14 +99,14 @@ fn many_present_things_are_read() {
     Watch::new("vertices").each(|i| assert!(tx.has_vertex(&at(i)).unwrap()));
     Watch::new("edges").each(|i| assert!(tx.has_edge(&at(i), &at(i + 1)).unwrap()));
     Watch::new("absent edges").each(|i| assert!(!tx.has_edge(&at(i), &at(i + 2)).unwrap()));
-    Watch::new("lists").each(|i| assert_eq!(tx.degree(&at(i), Side::In).unwrap(), 1));
+    Watch::new("lists").each(|i| assert_eq!(tx.degree(&at(i), Direction::In).unwrap(), 1));
     Watch::new("values").each(|i| assert!(tx.vertex_value(&at(i), "size").unwrap().as_value().is_null()));
     Watch::new("one edge, another between").each(|i| assert!(tx.has_edge(&at(i % 2), &at(i % 2 + 1)).unwrap()));
     tx.add_vertex(&Key::from(MANY)).unwrap();
     tx.commit().unwrap();
 }
 
-/// The list of a hub grows at its beginning, and shrinks there.
+/// The list of a hub grows and shrinks at its beginning.
 #[test]
 fn many_edges_of_a_hub_come_and_go() {
     let pool = Pool::new(1).unwrap();
@@ -119,18 +119,18 @@ fn many_edges_of_a_hub_come_and_go() {
     Watch::new("own edges").each(|i| assert!(tx.has_edge(&hub, &target(i)).unwrap()));
     Watch::new("own weights").each(|i| assert_eq!(tx.weight(&hub, &target(i)).unwrap(), weight(i)));
     Watch::new("sets").each(|i| tx.set_weight(&hub, &target(i), EdgeWeight::Integer(7)).unwrap());
-    assert_eq!((tx.degree(&hub, Side::Out).unwrap() as u64, tx.num_edges()), (MANY, 2 * MANY - 1));
+    assert_eq!((tx.degree(&hub, Direction::Out).unwrap() as u64, tx.num_edges()), (MANY, 2 * MANY - 1));
     tx.commit().unwrap();
     assert_eq!(db.view().unwrap().num_edges(), 2 * MANY - 1);
     let mut tx = db.begin(&pool).unwrap();
     Watch::new("removals").each(|i| tx.remove_edge(&hub, &target(i)).unwrap());
     Watch::new("removed edges").each(|i| assert!(!tx.has_edge(&hub, &target(i)).unwrap()));
-    assert_eq!((tx.degree(&hub, Side::Out).unwrap(), tx.num_edges()), (0, MANY - 1));
+    assert_eq!((tx.degree(&hub, Direction::Out).unwrap(), tx.num_edges()), (0, MANY - 1));
     tx.commit().unwrap();
     assert_eq!(db.view().unwrap().num_edges(), MANY - 1);
 }
 
-/// New vertices get edges and values, and go again; so do old ones.
+/// New and old vertices get edges and values, and are removed.
 #[test]
 fn many_vertices_with_values_come_and_go() {
     let pool = Pool::new(1).unwrap();
@@ -141,7 +141,7 @@ fn many_vertices_with_values_come_and_go() {
     Watch::new("new edges")
         .each(|i| drop(tx.add_edge(&new(i), &new((i + 1) % MANY), Some(EdgeWeight::Integer(1))).unwrap()));
     Watch::new("values").each(|i| tx.set_vertex_value(&new(i), "size", OwnedValue::I64(i as i64)).unwrap());
-    // Null of a property that no vertex has yet looks for one that has.
+    // Null for a property without values searches for a vertex with one.
     Watch::new("nulls").each(|i| tx.set_vertex_value(&new(i), "name", OwnedValue::Null).unwrap());
     Watch::new("old edges").each(|i| drop(tx.add_edge(&old(i), &new(i), Some(EdgeWeight::Integer(1))).unwrap()));
     Watch::new("removals").each(|i| {
@@ -152,9 +152,9 @@ fn many_vertices_with_values_come_and_go() {
         }
     });
     Watch::new("lists beside removed vertices").each(|i| {
-        assert_eq!(tx.degree(&old(i), Side::Out).unwrap() as u64, 1 + i % 2, "{i}");
+        assert_eq!(tx.degree(&old(i), Direction::Out).unwrap() as u64, 1 + i % 2, "{i}");
     });
-    // A vertex that comes again has nothing of what it had.
+    // A vertex that is added again has no old values and edges.
     tx.add_vertex(&new(0)).unwrap();
     assert!(tx.vertex_value(&new(0), "size").unwrap().as_value().is_null());
     assert!(!tx.has_edge(&old(0), &new(0)).unwrap());
@@ -169,7 +169,7 @@ fn many_vertices_with_values_come_and_go() {
 fn many_values_of_edges_come_and_go() {
     let pool = Pool::new(1).unwrap();
     let options = GraphOptions { edge_properties: true, ..GraphOptions::default() };
-    let db = Database::in_memory(options).unwrap();
+    let db = Engine::in_memory(options).unwrap();
     let ends = |i: u64| (Key::from(i), Key::from(i + 1));
     let mut tx = db.begin(&pool).unwrap();
     Watch::new("edges").each(|i| drop(tx.add_edge(&ends(i).0, &ends(i).1, None).unwrap()));
@@ -181,12 +181,12 @@ fn many_values_of_edges_come_and_go() {
             0 => tx.remove_edge(&source, &target).unwrap(),
             1 => assert_eq!(tx.edge_value(&source, &target, "size").unwrap(), OwnedValue::I64(1)),
             2 => {
-                // An edge that comes again has no value.
+                // An edge that is added again has no value.
                 tx.remove_edge(&source, &target).unwrap();
                 tx.add_edge(&source, &target, None).unwrap();
                 assert!(tx.edge_value(&source, &target, "size").unwrap().as_value().is_null());
             }
-            // With both edges of this vertex.
+            // This removes both edges of the vertex too.
             _ => tx.remove_vertex(&target).unwrap(),
         }
     });
@@ -195,7 +195,7 @@ fn many_values_of_edges_come_and_go() {
     assert_eq!(db.view().unwrap().num_edges(), MANY / 2);
 }
 
-/// What a strict batch removes is looked for among what it did before.
+/// A strict batch checks its removals against its earlier changes.
 #[test]
 fn strict_batch_of_removals_is_linear() {
     let pool = Pool::new(1).unwrap();

@@ -1,26 +1,26 @@
-//! Random updates of a live graph, with checkpoints, appends and merges between them, against a plain model.
+//! Random updates with checkpoints, appends and merges between them, against a plain model.
 //!
-//! Views that were taken at any time are held, and compared again once much has happened.
+//! Views from any time are held and compared again later.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_base::storage::{MemoryStorage, Storage};
 use anden_engine::{
-    AppendOptions, Changes, Database, GraphOptions, KeyScheme, MergeScope, Missing, NewValue, Update, View,
+    AppendOptions, Changes, Engine, GraphOptions, KeyScheme, MergeScope, Missing, NewValue, SnapshotView, Update,
 };
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::storage::{FaultStorage, MemoryStorage, Storage};
-use graph::property::OwnedValue;
-use graph::{Graph, WeightType};
-use testkit::{Random, scaled};
+use anden_graph::property::OwnedValue;
+use anden_graph::{Graph, WeightType};
+use anden_testkit::{FaultStorage, Random, scaled};
 
 use crate::live_model::{Model, NUM_KEYS, Truth, kinds, read, values};
 
 const DB: &str = "db";
 
 #[test]
-fn what_is_seen_is_what_was_asked_for() {
+fn random_updates_match_the_model() {
     let pool = Pool::new(2).unwrap();
     let kinds = kinds();
     let num_databases = scaled(kinds.len() as u64);
@@ -33,9 +33,9 @@ fn what_is_seen_is_what_was_asked_for() {
             true => Arc::new(FaultStorage::default()),
             false => Arc::new(MemoryStorage::default()),
         };
-        let mut db = Database::create_in(storage.clone(), Path::new(DB), options).unwrap();
+        let mut db = Engine::create_in(storage.clone(), Path::new(DB), options).unwrap();
         let mut truth = Truth::new(options);
-        let mut held: Vec<(View, Model)> = Vec::new();
+        let mut held: Vec<(SnapshotView, Model)> = Vec::new();
         for step in 0..120 {
             let num_updates = [1, 3, 20, 300][random.below(4) as usize];
             let updates: Vec<_> = (0..num_updates).map(|_| truth.update(random)).collect();
@@ -71,7 +71,7 @@ fn what_is_seen_is_what_was_asked_for() {
                 5 if db.snapshots().len() > 2 => {
                     db.checkpoint(None).unwrap();
                     drop(db);
-                    db = Database::open_in(storage.clone(), Path::new(DB)).unwrap();
+                    db = Engine::open_in(storage.clone(), Path::new(DB)).unwrap();
                     db.verify(&pool).unwrap();
                 }
                 _ => {}
@@ -92,10 +92,10 @@ fn what_is_seen_is_what_was_asked_for() {
 }
 
 #[test]
-fn what_is_not_there_is_an_error_to_the_strict() {
+fn strict_mode_refuses_absent_vertices_and_edges() {
     let pool = Pool::new(1).unwrap();
     let options = GraphOptions { keys: KeyScheme::String, ..GraphOptions::default() };
-    let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+    let db = Engine::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
     let strict = |updates: &[Update]| db.apply(updates, Missing::Strict, &pool).map_err(|error| error.to_string());
     let vertices = ["a", "b", "c"].map(|key| Update::AddVertex(key.into()));
     strict(&vertices).unwrap();
@@ -114,10 +114,13 @@ fn what_is_not_there_is_an_error_to_the_strict() {
         (vec![Update::RemoveVertex("b".into()), Update::add_edge("a", "b")], "vertex b does not exist"),
         (vec![Update::set_vertex("x", "size", 3)], "vertex x does not exist"),
         (vec![Update::set_vertex("x", "size", OwnedValue::Null), size("a")], "vertex x does not exist"),
-        (vec![size("b"), Update::set_vertex("a", "size", OwnedValue::Null)], "vertex a has no \"size\" to remove"),
+        (
+            vec![size("b"), Update::set_vertex("a", "size", OwnedValue::Null)],
+            "cannot remove \"size\" of vertex a: there is no value",
+        ),
         (
             vec![Update::RemoveVertex("c".into()), Update::AddVertex("c".into()), no_name("c")],
-            "vertex c has no \"name\" to remove",
+            "cannot remove \"name\" of vertex c: there is no value",
         ),
     ];
     strict(&[Update::set_vertex("c", "name", "cy")]).unwrap();
@@ -132,12 +135,12 @@ fn what_is_not_there_is_an_error_to_the_strict() {
     assert_eq!(read(&db.view().unwrap()).arcs.len(), 1);
 }
 
-/// Vertices whose keys are ids come with those above them, in one batch as in two.
+/// With dense keys, a vertex brings all smaller ids, in one batch as in two.
 #[test]
 fn the_strict_know_what_comes_with_a_vertex() {
     let pool = Pool::new(1).unwrap();
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
-    let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+    let db = Engine::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
     let strict = |updates: &[Update]| db.apply(updates, Missing::Strict, &pool).map_err(|error| error.to_string());
     let beyond = [Update::AddVertex(100_u64.into()), Update::add_edge(50, 101)];
     assert_eq!(strict(&beyond), Err("vertex 101 does not exist".to_owned()));
@@ -150,9 +153,9 @@ fn the_strict_know_what_comes_with_a_vertex() {
 }
 
 #[test]
-fn what_does_not_fit_the_graph_is_refused() {
+fn updates_unfit_for_the_graph_are_refused() {
     let pool = Pool::new(1).unwrap();
-    let create = |options| Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+    let create = |options| Engine::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
     let refused = |options, update: Update| {
         let db = create(options);
         let updates = [Update::AddVertex(1.into()), update];
@@ -163,13 +166,13 @@ fn what_does_not_fit_the_graph_is_refused() {
     let plain = GraphOptions::default();
     let weighted = GraphOptions { weight_type: Some(WeightType::U32), ..plain };
     assert!(refused(plain, Update::add_weighted_edge(1, 2, 3)).contains("the graph has no weights"));
-    assert!(refused(weighted, Update::add_edge(1, 2)).contains("has no weight"));
-    assert!(refused(weighted, Update::add_weighted_edge(1, 2, -3)).contains("has weight -3"));
+    assert!(refused(weighted, Update::add_edge(1, 2)).contains("no weight is given"));
+    assert!(refused(weighted, Update::add_weighted_edge(1, 2, -3)).contains("weight -3 does not fit"));
     assert!(refused(plain, Update::add_edge("x", "y")).contains("the graph has integer ids"));
     let dense = GraphOptions { keys: KeyScheme::Dense, ..plain };
     assert!(refused(dense, Update::add_edge(1, u64::MAX)).contains("at most"));
     assert!(
-        refused(plain, Update::set_vertex(2, "size", OwnedValue::Null)).contains("no property \"size\" whose value")
+        refused(plain, Update::set_vertex(2, "size", OwnedValue::Null)).contains("no property \"size\" of vertices")
     );
     assert!(refused(plain, Update::set_vertex(2, "", 1)).contains("a name of a property"));
     assert!(refused(plain, Update::set_vertex("x", "size", 1)).contains("the graph has integer ids"));
@@ -178,7 +181,7 @@ fn what_does_not_fit_the_graph_is_refused() {
 #[test]
 fn values_have_the_type_of_their_property() {
     let pool = Pool::new(1).unwrap();
-    let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), GraphOptions::default()).unwrap();
+    let db = Engine::create_in(Arc::new(FaultStorage::default()), Path::new(DB), GraphOptions::default()).unwrap();
     let apply = |updates: &[Update]| db.apply(updates, Missing::Lenient, &pool).map_err(|error| error.to_string());
     let text = |vertex: u64, name: &str, text: &str, is_quoted| Update::SetVertexProperty {
         vertex: vertex.into(),
@@ -186,17 +189,17 @@ fn values_have_the_type_of_their_property() {
         value: NewValue::Text { text: text.into(), is_quoted },
     };
     apply(&[text(1, "size", "1", false), text(2, "size", "2.5", false), text(1, "code", "7", true)]).unwrap();
-    let types = |view: &View| view.properties().schema().iter().map(|(_, of)| of.name()).collect::<Vec<_>>();
+    let types = |view: &SnapshotView| view.properties().schema().iter().map(|(_, of)| of.name()).collect::<Vec<_>>();
     let before = db.view().unwrap();
     assert_eq!(types(&before), ["f64", "string"]);
     for _ in 0..2 {
         let wrong = apply(&[Update::AddVertex(9.into()), text(1, "size", "x", false)]);
         assert_eq!(wrong, Err("vertex 1: property \"size\": expected a number of type f64, found 'x'".into()));
         let wrong = apply(&[Update::set_vertex(1, "code", 7)]);
-        assert_eq!(wrong, Err("vertex 1: 7 is no value of type string (\"code\")".into()));
-        // The first value of a new property says what it is.
+        assert_eq!(wrong, Err("vertex 1: property \"code\": expected a value of type string, found '7'".into()));
+        // The first value of a new property sets its type.
         let wrong = apply(&[Update::set_vertex(1, "new", 7), Update::set_vertex(1, "new", true)]);
-        assert_eq!(wrong, Err("vertex 1: true is no value of type i64 (\"new\")".into()));
+        assert_eq!(wrong, Err("vertex 1: property \"new\": expected a value of type i64, found 'true'".into()));
         assert_eq!(db.view().unwrap().num_vertices(), 2, "nothing has happened");
         assert_eq!(types(&db.view().unwrap()), ["f64", "string"]);
         db.checkpoint(None).unwrap();

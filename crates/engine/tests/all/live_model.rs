@@ -1,54 +1,52 @@
-//! A plain model of a live graph, and random updates done to both.
+//! A plain model of a graph, and random updates for both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use anden_engine::{EdgeWeight, GraphOptions, Key, KeyScheme, NewValue, Update, View};
-use base::VertexId;
-use graph::property::OwnedValue;
-use graph::{Direction, Graph, InEdges, WantedLists, WeightType, WeightedEdges};
-use testkit::Random;
+use anden_base::VertexId;
+use anden_engine::{EdgeWeight, GraphOptions, Key, KeyScheme, NewValue, SnapshotView, Update};
+use anden_graph::property::OwnedValue;
+use anden_graph::{Direction, Graph, GraphKind, VertexMask, WeightType, WeightedEdges};
+use anden_testkit::{ModelGraph, Random};
 
-/// Keys are made of numbers below this.
+/// The bound of the numbers in keys.
 pub const NUM_KEYS: u32 = 90;
 
-/// What a graph is, key by key.
+/// A comparable form of a graph, by keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Model {
     pub vertices: BTreeSet<String>,
-    /// By source and target, of an undirected graph in both orders; weights as text.
+    /// Weights as text, by source and target; both orders for an undirected graph.
     pub arcs: BTreeMap<(String, String), String>,
     pub num_edges: u64,
-    /// By vertex and name of the property; values with their types.
+    /// Values with their types, by vertex and property name.
     pub values: BTreeMap<(String, String), String>,
 }
 
-/// The graph as it should be.
+/// The model of a graph.
 #[derive(Clone)]
 pub struct Truth {
     pub options: GraphOptions,
-    /// Numbers of vertices, and of the ends of edges in the order in which they are stored.
-    pub vertices: BTreeSet<u64>,
-    pub edges: BTreeMap<(u64, u64), i64>,
-    /// By number of the vertex and name of the property.
+    /// Numbers of vertices, and the weights of edges.
+    pub graph: ModelGraph<u64, i64>,
+    /// Values by the number of the vertex and the property name.
     pub values: BTreeMap<(u64, String), OwnedValue>,
-    /// Without keys, all ids below this were vertices once.
+    /// With dense keys: all ids below this have been vertices.
     pub bound: u64,
 }
 
 impl Truth {
-    /// Of a graph without vertices.
+    /// The model of an empty graph.
     pub fn new(options: GraphOptions) -> Self {
-        Self { options, vertices: BTreeSet::new(), edges: BTreeMap::new(), values: BTreeMap::new(), bound: 0 }
+        let graph = ModelGraph::new(options.graph_kind).ordered(options.ordered);
+        Self { options, graph, values: BTreeMap::new(), bound: 0 }
     }
 
-    /// An edge is there with this weight, and its ends with it.
+    /// Adds an edge or sets its weight, and adds its ends.
     pub fn add_edge(&mut self, u: u64, v: u64, weight: i64) {
         self.add_vertex(u);
         self.add_vertex(v);
-        if let Some(edge) = self.edge(u, v) {
-            self.edges.insert(edge, weight);
-        }
+        self.graph.add_edge(u, v, weight);
     }
 
     pub fn key(&self, number: u64) -> Key {
@@ -59,36 +57,25 @@ impl Truth {
         }
     }
 
-    pub fn edge(&self, u: u64, v: u64) -> Option<(u64, u64)> {
-        match self.options {
-            GraphOptions { ordered: true, .. } if u == v => None,
-            GraphOptions { ordered: true, .. } | GraphOptions { direction: Direction::Undirected, .. } => {
-                Some((u.min(v), u.max(v)))
-            }
-            _ => Some((u, v)),
-        }
-    }
-
     pub fn add_vertex(&mut self, number: u64) {
         if self.options.keys == KeyScheme::Dense && number >= self.bound {
-            self.vertices.extend(self.bound..number);
+            (self.bound..number).for_each(|vertex| self.graph.add_vertex(vertex));
             self.bound = number + 1;
         }
-        self.vertices.insert(number);
+        self.graph.add_vertex(number);
     }
 
     pub fn remove_vertex(&mut self, number: u64) {
-        if self.vertices.remove(&number) {
-            self.edges.retain(|&(u, v), _| u != number && v != number);
+        if self.graph.remove_vertex(number) {
             self.values.retain(|(vertex, _), _| *vertex != number);
         }
     }
 
-    /// Gives a vertex a random value, or takes one away.
+    /// Sets a random value of a vertex, or removes one. Returns the update.
     pub fn set_value(&mut self, number: u64, random: &mut Random) -> Update {
         let name = ["size", "name", "ratio", "since"][random.below(4) as usize];
         let value = match (name, random.below(6)) {
-            // Nothing is said of its type.
+            // Null needs a known property, because it has no type.
             ("since", 0) | (_, 1) if self.values.keys().any(|(_, other)| other == name) => OwnedValue::Null,
             ("size", value) => OwnedValue::I64(value.into()),
             ("name", value) => OwnedValue::String("name ".repeat(value as usize)),
@@ -121,7 +108,7 @@ impl Truth {
         })
     }
 
-    /// A random update, done here as well.
+    /// A random update, also applied here.
     pub fn update(&mut self, random: &mut Random) -> Update {
         let number = |random: &mut Random| {
             let limit = 1 + random.below(NUM_KEYS);
@@ -139,9 +126,7 @@ impl Truth {
                 }
             }
             60..94 => {
-                if let Some(edge) = self.edge(u, v) {
-                    self.edges.remove(&edge);
-                }
+                self.graph.remove_edges(u, v);
                 Update::RemoveEdge { source: self.key(u), target: self.key(v) }
             }
             94..97 => {
@@ -158,28 +143,25 @@ impl Truth {
 
     pub fn model(&self) -> Model {
         let name = |number: u64| self.key(number).to_string();
-        let mut model = Model { num_edges: self.edges.len() as u64, ..Model::default() };
-        model.vertices = self.vertices.iter().map(|&v| name(v)).collect();
+        let mut model = Model { num_edges: self.graph.num_edges(), ..Model::default() };
+        model.vertices = self.graph.vertices().iter().map(|&v| name(v)).collect();
         let value = |((vertex, of), value): (&(u64, String), &OwnedValue)| {
             ((name(*vertex), of.clone()), format!("{:?}", value.as_value()))
         };
         model.values = self.values.iter().map(value).collect();
-        for (&(u, v), &weight) in &self.edges {
+        for (source, target, &weight) in self.graph.arcs() {
             let weight = self.weight(weight).map_or(String::new(), |weight| match self.options.weight_type {
                 Some(WeightType::F32 | WeightType::F64) => format!("{weight}"),
                 _ => weight.to_string(),
             });
-            model.arcs.insert((name(u), name(v)), weight.clone());
-            if self.options.direction == Direction::Undirected {
-                model.arcs.insert((name(v), name(u)), weight);
-            }
+            model.arcs.insert((name(source), name(target)), weight);
         }
         model
     }
 }
 
-/// What a view shows.
-pub fn read(view: &View) -> Model {
+/// The comparable form of a view.
+pub fn read(view: &SnapshotView) -> Model {
     let mut model = Model { num_edges: view.num_edges(), ..Model::default() };
     let name = |v: VertexId| view.key(v).unwrap().to_string();
     let mut num_in_arcs = 0;
@@ -189,23 +171,23 @@ pub fn read(view: &View) -> Model {
             assert_eq!(view.vertex(&view.key(v).unwrap()).unwrap(), Some(v));
         }
         let mut list = Vec::new();
-        let _ = view.for_each_out_fragment(v, |targets| {
+        let _ = view.for_each_fragment(Direction::Out, v, |targets| {
             assert!(targets.is_sorted_by(|a, b| a < b));
             list.extend_from_slice(targets);
             ControlFlow::Continue(())
         });
-        assert_eq!(list.len(), view.out_degree(v));
+        assert_eq!(list.len(), view.degree(Direction::Out, v));
         let weights = weights(view, v);
         for (i, &target) in list.iter().enumerate() {
             let weight = weights.as_ref().map_or(String::new(), |weights| weights[i].clone());
             assert!(model.arcs.insert((name(v), name(target)), weight).is_none(), "an edge shows twice");
         }
-        if view.has_in_edges() {
-            let _ = view.for_each_in_fragment(v, |sources| {
+        if view.has_lists(Direction::In) {
+            let _ = view.for_each_fragment(Direction::In, v, |sources| {
                 num_in_arcs += sources.len();
                 for &source in sources {
                     let mut found = false;
-                    let _ = view.for_each_out_fragment(source, |targets| {
+                    let _ = view.for_each_fragment(Direction::Out, source, |targets| {
                         found |= targets.contains(&v);
                         ControlFlow::Continue(())
                     });
@@ -220,29 +202,30 @@ pub fn read(view: &View) -> Model {
     view.check().unwrap();
     assert_eq!(model.vertices.len(), view.num_vertices());
     assert_eq!(model.arcs.len() as u64, view.num_arcs());
-    assert!(!view.has_in_edges() || num_in_arcs == model.arcs.len());
+    assert!(!view.has_lists(Direction::In) || num_in_arcs == model.arcs.len());
     model
 }
 
-/// Lists that are asked for together are those that are asked for one by one, and only those.
-fn check_words(view: &View) {
+/// A read of several lists gives the single lists, and no others.
+fn check_words(view: &SnapshotView) {
     let patterns = [!0, 0x9e37_79b9_7f4a_7c15, 1, 0, 1 << 63];
-    for group in WantedLists::groups(0..view.vertex_bound() as VertexId) {
+    for group in VertexMask::groups(0..view.vertex_bound() as VertexId) {
         let wanted = &group.among(|word, _| patterns[word % patterns.len()]);
         let (mut out, mut inward, mut expected) =
             (BTreeMap::new(), BTreeMap::new(), [BTreeMap::new(), BTreeMap::new()]);
         for v in wanted.vertices() {
             let [out, inward] = &mut expected;
-            let _ = view.for_each_out_fragment(v, |list| note(out, v, list));
-            let _ = view.for_each_in_fragment(v, |list| note(inward, v, list));
+            let _ = view.for_each_fragment(Direction::Out, v, |list| note(out, v, list));
+            let _ = view.for_each_fragment(Direction::In, v, |list| note(inward, v, list));
         }
-        view.for_each_out_fragment_of(wanted, |v, list| note(&mut out, v, list));
-        view.for_each_in_fragment_of(wanted, |v, list| note(&mut inward, v, list));
+        view.for_each_fragment_of(Direction::Out, wanted, |v, list| note(&mut out, v, list));
+        view.for_each_fragment_of(Direction::In, wanted, |v, list| note(&mut inward, v, list));
         assert_eq!([&out, &inward], [&expected[0], &expected[1]]);
-        // What stands as on a dense page is the whole list.
-        for (dense, lists) in
-            [(view.dense_out_lists(wanted), &expected[0]), (view.dense_in_lists(wanted), &expected[1])]
-        {
+        // A list on a dense page is complete.
+        for (dense, lists) in [
+            (view.dense_lists(Direction::Out, wanted), &expected[0]),
+            (view.dense_lists(Direction::In, wanted), &expected[1]),
+        ] {
             let Some((page, dense)) = dense else { continue };
             assert_eq!(dense.both(wanted), dense);
             for v in dense.vertices() {
@@ -250,9 +233,9 @@ fn check_words(view: &View) {
                 assert_eq!(list, lists.get(&v).map_or(&[][..], |list| list), "{v}");
             }
         }
-        // Who leaves each list at once still comes to the others.
+        // A break out of one list does not skip the others.
         let mut left = BTreeSet::new();
-        view.for_each_out_fragment_of(wanted, |v, list| {
+        view.for_each_fragment_of(Direction::Out, wanted, |v, list| {
             assert!(list.is_empty() || left.insert(v), "a list that was left goes on");
             if list.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
@@ -270,7 +253,7 @@ fn note(lists: &mut BTreeMap<VertexId, Vec<VertexId>>, v: VertexId, list: &[Vert
 }
 
 /// The values of all vertices, by column and one by one.
-pub fn values(view: &View) -> BTreeMap<(String, String), String> {
+pub fn values(view: &SnapshotView) -> BTreeMap<(String, String), String> {
     let mut values = BTreeMap::new();
     let properties = view.properties();
     for (place, (name, property_type)) in properties.schema().iter().enumerate() {
@@ -289,10 +272,10 @@ pub fn values(view: &View) -> BTreeMap<(String, String), String> {
     values
 }
 
-fn weights(view: &View, v: VertexId) -> Option<Vec<String>> {
-    fn of<W: graph::Weight>(view: &View, v: VertexId) -> Vec<String> {
+fn weights(view: &SnapshotView, v: VertexId) -> Option<Vec<String>> {
+    fn of<W: anden_graph::Weight>(view: &SnapshotView, v: VertexId) -> Vec<String> {
         let mut all = Vec::new();
-        let _ = view.for_each_weighted_out_fragment::<W>(v, |targets, weights| {
+        let _ = view.for_each_weighted_fragment::<W>(Direction::Out, v, |targets, weights| {
             assert_eq!(targets.len(), weights.len());
             all.extend(weights.iter().map(ToString::to_string));
             ControlFlow::Continue(())
@@ -309,7 +292,7 @@ fn weights(view: &View, v: VertexId) -> Option<Vec<String>> {
 
 pub fn kinds() -> Vec<GraphOptions> {
     let directed = GraphOptions::default();
-    let undirected = GraphOptions { direction: Direction::Undirected, ..directed };
+    let undirected = GraphOptions { graph_kind: GraphKind::Undirected, ..directed };
     vec![
         directed,
         GraphOptions { keys: KeyScheme::Dense, weight_type: Some(WeightType::U32), ..directed },

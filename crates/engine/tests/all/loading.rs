@@ -1,21 +1,22 @@
-//! Small inputs, the graphs that they should become, and what databases hold.
+//! Small inputs, their expected graphs, and the contents of databases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use anden_engine::{DatabaseId, Duplicates, Identity, Key, KeyScheme, LoadOptions, View};
-use base::storage::{FaultStorage, Storage};
-use graph::formats::InputPath;
-use graph::{Direction, Graph, InEdges, Weight, WeightedEdges};
+use anden_base::storage::Storage;
+use anden_engine::{DatabaseId, Duplicates, Identity, Key, KeyScheme, LoadOptions, SnapshotView};
+use anden_formats::InputPath;
+use anden_graph::{Direction, Graph, Weight, WeightedEdges};
+use anden_testkit::{FaultStorage, ModelGraph};
 
-/// Where databases lie on a disk of a test.
+/// The directory of databases on a test disk.
 pub const DB: &str = "db";
 
-/// An edge as it stands in an input: two keys and a weight.
+/// An edge of an input: two keys and a weight.
 pub type InputEdge = (String, String, String);
 
-/// Writes an edge list to a directory that lasts as long as the result.
+/// An edge list in a temporary directory, removed on drop.
 pub struct Input {
     dir: tempfile::TempDir,
 }
@@ -37,7 +38,7 @@ impl Input {
     }
 }
 
-/// An identity that makes databases comparable byte by byte.
+/// A fixed identity, so that databases are comparable byte by byte.
 pub fn fixed_identity() -> Identity {
     Identity { id: DatabaseId([7; 16]), unix_time: Some(1_000_000_000) }
 }
@@ -48,10 +49,10 @@ pub fn files(disk: &FaultStorage) -> BTreeMap<String, Vec<u8>> {
     names.into_iter().map(|name| (name.clone(), disk.contents(&Path::new(DB).join(&name)).unwrap())).collect()
 }
 
-/// A graph as sorted lists between keys: of each pair the weights, in the order in which they are stored.
+/// A graph by pairs of vertices: the weights of each pair, in stored order.
 pub type Lists<W> = BTreeMap<(u32, u32), Vec<W>>;
 
-/// What an input should become.
+/// The expected graph of an input.
 #[derive(Debug, PartialEq)]
 pub struct Model<W> {
     /// The key of each vertex.
@@ -62,43 +63,36 @@ pub struct Model<W> {
 }
 
 impl<W: Weight> Model<W> {
-    /// Builds the graph by the book: ids first, then every entry into a map.
+    /// Builds the graph in the simplest way: ids first, then all edges, then one of each pair.
     pub fn new(edges: &[InputEdge], options: &LoadOptions) -> Self {
         let keys = ids(edges, options);
         let id = |key: &String| keys.iter().position(|known| known == key).unwrap() as u32;
         let is_weighted = options.graph.weight_type.is_some();
-        let (mut out_lists, mut in_lists) = (Lists::<W>::new(), Lists::<W>::new());
+        let graph = || ModelGraph::new(options.graph.graph_kind).ordered(options.graph.ordered).multigraph(true);
+        let mut input = graph();
         for (source, target, weight) in edges {
-            let (source, target) = (id(source), id(target));
             let weight = if is_weighted { weight.parse::<W>().ok().unwrap() } else { W::ONE };
-            let entries = match (options.graph.ordered, options.graph.direction) {
-                (true, _) if source == target => vec![],
-                (true, _) => vec![(source.min(target), source.max(target))],
-                (_, Direction::Undirected) if source != target => vec![(source, target), (target, source)],
-                _ => vec![(source, target)],
+            input.add_edge(id(source), id(target), weight);
+        }
+        let mut kept = graph();
+        for ((source, target), weights) in input.pairs() {
+            let weights = match options.duplicates {
+                Duplicates::Keep => weights.to_vec(),
+                _ if !is_weighted => vec![W::ONE],
+                duplicates => vec![reduce(weights, duplicates)],
             };
-            for (source, target) in entries {
-                out_lists.entry((source, target)).or_default().push(weight);
-                in_lists.entry((target, source)).or_default().push(weight);
-            }
+            weights.into_iter().for_each(|weight| kept.add_edge(source, target, weight));
         }
-        for weights in out_lists.values_mut().chain(in_lists.values_mut()) {
-            if !is_weighted && options.duplicates != Duplicates::Keep {
-                weights.truncate(1);
-            }
-            reduce(weights, options.duplicates);
+        let (mut out_lists, mut in_lists) = (Lists::<W>::new(), Lists::<W>::new());
+        for (source, target, &weight) in kept.arcs() {
+            out_lists.entry((source, target)).or_default().push(weight);
+            in_lists.entry((target, source)).or_default().push(weight);
         }
-        let num_arcs: usize = out_lists.values().map(Vec::len).sum();
-        let loops: usize = out_lists.iter().filter(|((u, v), _)| u == v).map(|(_, w)| w.len()).sum();
-        let num_edges = match options.graph.direction {
-            Direction::Directed => num_arcs,
-            Direction::Undirected => (num_arcs + loops) / 2,
-        };
-        Self { keys, out_lists, in_lists, num_edges: num_edges as u64 }
+        Self { keys, out_lists, in_lists, num_edges: kept.num_edges() }
     }
 
-    /// Reads the same from a database.
-    pub fn of(view: &View) -> Self {
+    /// Reads the model from a database.
+    pub fn of(view: &SnapshotView) -> Self {
         let is_weighted = view.weight_type().is_some();
         let (mut out_lists, mut in_lists) = (Lists::<W>::new(), Lists::<W>::new());
         let bound = view.vertex_bound() as u32;
@@ -110,11 +104,11 @@ impl<W: Weight> Model<W> {
                 ControlFlow::Continue(())
             };
             if is_weighted {
-                let _ = view.for_each_weighted_out_fragment::<W>(v, |t, w| note(&mut out_lists, t, w));
-                let _ = view.for_each_weighted_in_fragment::<W>(v, |t, w| note(&mut in_lists, t, w));
+                let _ = view.for_each_weighted_fragment::<W>(Direction::Out, v, |t, w| note(&mut out_lists, t, w));
+                let _ = view.for_each_weighted_fragment::<W>(Direction::In, v, |t, w| note(&mut in_lists, t, w));
             } else {
-                let _ = view.for_each_out_fragment(v, |t| note(&mut out_lists, t, &[]));
-                let _ = view.for_each_in_fragment(v, |t| note(&mut in_lists, t, &[]));
+                let _ = view.for_each_fragment(Direction::Out, v, |t| note(&mut out_lists, t, &[]));
+                let _ = view.for_each_fragment(Direction::In, v, |t| note(&mut in_lists, t, &[]));
             }
         }
         view.check().unwrap();
@@ -127,14 +121,15 @@ impl<W: Weight> Model<W> {
     }
 }
 
-fn reduce<W: Weight>(weights: &mut Vec<W>, duplicates: Duplicates) {
+/// The one weight of parallel edges.
+fn reduce<W: Weight>(weights: &[W], duplicates: Duplicates) -> W {
     let merged = match duplicates {
-        Duplicates::Keep => return,
+        Duplicates::Keep => None,
         Duplicates::Auto | Duplicates::Min => weights.iter().copied().reduce(|a, b| if b < a { b } else { a }),
         Duplicates::Last => weights.last().copied(),
         Duplicates::Sum => weights.iter().copied().reduce(|sum, weight| sum.checked_plus(weight).unwrap()),
     };
-    *weights = merged.into_iter().collect();
+    merged.unwrap()
 }
 
 /// The keys by id.

@@ -1,24 +1,25 @@
-//! What was answered is there after any crash, whatever reaches the disk and in what order; and damage is named.
+//! Answered commits survive any crash, in whatever order writes reach the disk. Errors name damage.
 
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_base::storage::Storage;
 use anden_engine::{
-    AppendOptions, Changes, Database, Durability, ErrorKind, GraphOptions, KeyScheme, MergeScope, Missing, Update, View,
+    AppendOptions, Changes, Durability, Engine, ErrorKind, GraphOptions, KeyScheme, MergeScope, Missing, SnapshotView,
+    Update,
 };
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::storage::{FaultPlan, FaultStorage, Storage};
-use graph::Graph;
-use testkit::{Random, scaled};
+use anden_graph::Graph;
+use anden_testkit::{FaultPlan, FaultStorage, Random, holds_within, scaled, wait_until};
 
 use crate::hooked::HookedStorage;
 use crate::live_model::{Model, NUM_KEYS, Truth, kinds, read};
 
 pub const DB: &str = "db";
-/// Disks that a crash may leave, looked at for each call.
+/// The number of possible disks after a crash to check for each call.
 fn num_disks() -> u64 {
     scaled(8)
 }
@@ -28,16 +29,16 @@ pub fn pool() -> &'static Pool {
     POOL.get_or_init(|| Pool::new(1).unwrap())
 }
 
-pub fn open(disk: &FaultStorage) -> anden_engine::Result<Database> {
-    Database::open_in(Arc::new(disk.clone()), Path::new(DB))
+pub fn open(disk: &FaultStorage) -> anden_engine::Result<Engine> {
+    Engine::open_in(Arc::new(disk.clone()), Path::new(DB))
 }
 
-fn create(disk: &FaultStorage, options: GraphOptions) -> Database {
-    Database::create_in(Arc::new(disk.clone()), Path::new(DB), options).unwrap()
+fn create(disk: &FaultStorage, options: GraphOptions) -> Engine {
+    Engine::create_in(Arc::new(disk.clone()), Path::new(DB), options).unwrap()
 }
 
-/// The process ends here: nothing is written when the handle goes.
-pub fn kill(disk: &FaultStorage, database: Database) -> FaultStorage {
+/// Ends the process: nothing is written when the handle drops.
+pub fn kill(disk: &FaultStorage, database: Engine) -> FaultStorage {
     let left = disk.duplicate();
     drop(database);
     left
@@ -48,14 +49,14 @@ pub fn segments(disk: &FaultStorage) -> Vec<PathBuf> {
     names.map(|name| Path::new(DB).join(name)).collect()
 }
 
-/// What was asked for, commit by commit.
+/// The requested changes, commit by commit.
 struct History {
     truth: Truth,
     random: Random,
-    /// After each commit, the first being none.
+    /// The model before the first commit and after each.
     models: Vec<Model>,
     truths: Vec<Truth>,
-    /// So many were answered as durable.
+    /// The number of commits answered as durable.
     num_durable: usize,
 }
 
@@ -71,7 +72,7 @@ impl History {
         self.truths.push(self.truth.clone());
     }
 
-    /// Nothing was ever committed after the commit of this number.
+    /// Forgets all commits after this number.
     fn forget_after(&mut self, number: usize) {
         self.models.truncate(number + 1);
         self.truths.truncate(number + 1);
@@ -79,8 +80,8 @@ impl History {
         self.num_durable = number;
     }
 
-    /// Commits random updates; false where the disk failed.
-    fn commit(&mut self, database: &Database, durability: Durability) -> bool {
+    /// Commits random updates. Returns false if the disk failed.
+    fn commit(&mut self, database: &Engine, durability: Durability) -> bool {
         let num_updates = [1, 1, 4, 40][self.random.below(4) as usize];
         let updates: Vec<_> = (0..num_updates).map(|_| self.truth.update(&mut self.random)).collect();
         self.remember();
@@ -88,7 +89,7 @@ impl History {
         self.has_answered(answer.is_ok(), durability == Durability::Sync)
     }
 
-    fn append(&mut self, database: &Database) -> bool {
+    fn append(&mut self, database: &Engine) -> bool {
         let (u, v) = (self.random.below(NUM_KEYS).into(), self.random.below(NUM_KEYS).into());
         let mut changes = Changes::default();
         changes.added.push((self.truth.key(u), self.truth.key(v), self.truth.weight(2)));
@@ -105,8 +106,8 @@ impl History {
         is_ok
     }
 
-    /// Some commits, with snapshots and what else there is between them, until the disk fails.
-    fn run(&mut self, database: &Database, num_steps: usize, durability: impl Fn(&mut Random) -> Durability) {
+    /// Commits with snapshots and other operations between them, until the disk fails.
+    fn run(&mut self, database: &Engine, num_steps: usize, durability: impl Fn(&mut Random) -> Durability) {
         for _ in 0..num_steps {
             let is_well = match self.random.below(14) {
                 0 => database.checkpoint(None).is_ok(),
@@ -127,8 +128,8 @@ impl History {
         }
     }
 
-    /// What is found is what there was after some commit, and no durable one is lost; gives its number.
-    fn check(&self, view: &View, place: &str) -> usize {
+    /// Requires the state after some commit, not before the last durable one. Returns its number.
+    fn check(&self, view: &SnapshotView, place: &str) -> usize {
         let found = read(view);
         let number = self.models.iter().rposition(|model| *model == found);
         let number = number.unwrap_or_else(|| panic!("{place}: no commit left this"));
@@ -151,7 +152,7 @@ fn commits_survive_without_a_snapshot() {
             disk = kill(&disk, database);
             database = open(&disk).unwrap();
             assert_eq!(database.snapshots().len(), num_snapshots);
-            let reader = Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+            let reader = Engine::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
             for database in [&database, &reader] {
                 assert_eq!(read(&database.view().unwrap()), history.truth.model(), "seed {seed}, round {round}");
                 database.verify(pool()).unwrap();
@@ -181,7 +182,7 @@ fn a_crash_at_any_call_loses_no_durable_commit() {
                 let after = disk.after_crash(of_disk);
                 let database = open(&after).unwrap_or_else(|error| panic!("{place}: {error}"));
                 numbers.insert(history.check(&database.view().unwrap(), &place));
-                // What follows is kept as well.
+                // Later commits survive too.
                 database.apply(&[Update::AddVertex(history.truth.key(1))], Missing::Lenient, pool()).unwrap();
                 let expected = read(&database.view().unwrap());
                 let again = open(&kill(&after, database)).unwrap_or_else(|error| panic!("{place}, again: {error}"));
@@ -221,7 +222,8 @@ fn a_misdirected_write_is_named_or_harmless() {
                     num_named += 1;
                 }
                 Ok(database) => {
-                    // Of the log's last record nothing knows that it was there. What damage refused, nobody answered.
+                    // No later record certifies the last record of the WAL. A commit that damage refused was not
+                    // answered.
                     let found = read(&database.view().unwrap());
                     let is_there =
                         found == history.models[history.num_durable] || Some(&found) == history.models.last();
@@ -243,32 +245,23 @@ fn a_misdirected_write_is_named_or_harmless() {
 }
 
 #[test]
-fn what_the_thread_of_the_log_could_not_write_is_told() {
+fn wal_thread_error_is_reported_until_retried() {
     let disk = FaultStorage::default();
     let database = create(&disk, kinds()[0]);
-    let wait_until = |holds: &dyn Fn(Option<String>) -> bool| {
-        let start = std::time::Instant::now();
-        while !holds(database.live_stats().log_error) {
-            assert!(start.elapsed().as_secs() < 60, "{:?}", database.live_stats());
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    };
     let add = |key: u64, durability: Durability| {
         database.apply_with(&[Update::add_edge(key, key + 1)], Missing::Lenient, durability, pool())
     };
     add(1, Durability::Sync).unwrap();
-    // On a busy machine it may have been tried again before this thread looks.
+    // On a busy machine the WAL thread may have retried before this thread looks.
     let is_told = (2..60).any(|key| {
         disk.set_plan(FaultPlan::FailNext("wal-", IoKind::StorageFull));
         add(key, Durability::None).unwrap();
-        (0..1_000).any(|_| {
-            std::thread::sleep(Duration::from_millis(1));
+        holds_within(Duration::from_secs(1), || {
             database.live_stats().log_error.is_some_and(|error| error.contains("wal-"))
         })
     });
     assert!(is_told);
-    // It is tried again.
-    wait_until(&|error| error.is_none());
+    wait_until("the WAL thread retries", || database.live_stats().log_error.is_none());
     disk.set_plan(FaultPlan::FailNext("wal-", IoKind::StorageFull));
     let refused = add(100, Durability::Sync).unwrap_err();
     assert_eq!(database.live_stats().log_error, Some(refused.to_string()));
@@ -277,7 +270,7 @@ fn what_the_thread_of_the_log_could_not_write_is_told() {
 }
 
 #[test]
-fn crashes_at_any_time_leave_a_prefix_of_what_was_not_durable() {
+fn crash_keeps_durable_commits_and_a_prefix() {
     let durabilities = [
         Durability::None,
         Durability::Batched(Duration::from_millis(1)),
@@ -291,7 +284,7 @@ fn crashes_at_any_time_leave_a_prefix_of_what_was_not_durable() {
         let mut disk = FaultStorage::default();
         let mut history = History::new(options, seed);
         drop(create(&disk, options));
-        // Several generations, each of them after a crash.
+        // Several generations, each after a crash.
         for generation in 0..4 {
             let database = open(&disk).unwrap();
             let call = disk.num_calls() + u64::from(history.random.below(60));
@@ -314,15 +307,15 @@ fn crashes_at_any_time_leave_a_prefix_of_what_was_not_durable() {
 }
 
 #[test]
-fn what_is_found_is_durable_before_anything_follows_it() {
+fn recovered_records_are_durable_before_new_ones() {
     let disk = FaultStorage::default();
     let database = create(&disk, kinds()[0]);
-    let add = |database: &Database, key: u64, durability| {
+    let add = |database: &Engine, key: u64, durability| {
         database.apply_with(&[Update::add_edge(key, key + 1)], Missing::Lenient, durability, pool()).unwrap();
     };
     add(&database, 1, Durability::Batched(Duration::from_secs(3600)));
-    // No snapshot is made when the handle goes: what it wrote is where a killed process leaves it.
-    disk.set_plan(FaultPlan::FailNext("level-", IoKind::StorageFull));
+    // Fails the checkpoint on drop, so that the files are those of a killed process.
+    disk.set_plan(FaultPlan::FailNext("delta-", IoKind::StorageFull));
     drop(database);
     let database = open(&disk).unwrap();
     assert_eq!(database.snapshots().len(), 1);
@@ -334,12 +327,12 @@ fn what_is_found_is_durable_before_anything_follows_it() {
 }
 
 #[test]
-fn nobody_sees_a_durable_commit_before_it_is_synced() {
+fn commit_is_invisible_until_synced() {
     let storage = HookedStorage::default();
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
-    let database = Arc::new(Database::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap());
+    let database = Arc::new(Engine::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap());
     let edge = |number: u64| Update::add_edge(number, number + 1);
-    // Alone, in a group, and a batch that is not copied.
+    // One edge, a group, and a batch that is not copied.
     let batches = [vec![edge(0)], (1..20).map(edge).collect(), (20..3_000).map(edge).collect()];
     let mut num_edges = 0;
     for batch in batches {
@@ -353,7 +346,7 @@ fn nobody_sees_a_durable_commit_before_it_is_synced() {
         let epoch = database.epoch();
         database.apply_with(&batch, Missing::Lenient, Durability::Sync, pool()).unwrap();
         storage.clear_hook();
-        // A write and a sync, at least: the hook is called before each.
+        // The hook runs before each call, at least for a write and a sync.
         let seen = seen.lock().unwrap();
         assert!(seen.len() >= 2 && seen.iter().all(|&found| found == (num_edges, epoch)), "{seen:?}");
         num_edges += batch.len() as u64;
@@ -400,13 +393,13 @@ fn a_full_disk_refuses_a_commit_and_nothing_else() {
     assert!(num_refused > 0 && num_poisoned > 0, "{num_refused} refused, {num_poisoned} poisoned");
 }
 
-/// A small log of three generations: two segments that begin with an edge each, in a directory without a snapshot of
-/// it; and how many edges there are.
+/// A small WAL of three generations: two segments that begin with an edge each, and no snapshot of them. Returns the
+/// number of edges too.
 pub fn small_log() -> (FaultStorage, u64) {
     log_of(2)
 }
 
-/// The same of so many segments.
+/// A small WAL of `num_segments` segments.
 pub fn log_of(num_segments: u64) -> (FaultStorage, u64) {
     let mut disk = FaultStorage::default();
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
@@ -424,9 +417,9 @@ pub fn log_of(num_segments: u64) -> (FaultStorage, u64) {
     (kill(&disk, database), num_edges)
 }
 
-/// The number of edges that a damaged log still has; `None` where it is refused, by the name of the file.
+/// The number of edges of a damaged WAL. `None` if it is refused with an error that names the file.
 pub fn edges_of(disk: &FaultStorage, place: &str) -> Option<u64> {
-    let reader = Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB));
+    let reader = Engine::open_read_only_in(Arc::new(disk.clone()), Path::new(DB));
     let writer = open(disk);
     match (reader, writer) {
         (Ok(reader), Ok(writer)) => {
@@ -445,7 +438,7 @@ pub fn edges_of(disk: &FaultStorage, place: &str) -> Option<u64> {
 }
 
 #[test]
-fn a_flipped_byte_is_named_or_ends_the_log_where_nothing_says_more() {
+fn flipped_byte_is_refused_or_ends_the_wal() {
     let (disk, num_edges) = small_log();
     assert_eq!((edges_of(&disk.duplicate(), "whole"), segments(&disk).len()), (Some(num_edges), 2));
     let (mut num_refused, mut num_cut, mut num_harmless) = (0, 0, 0);
@@ -461,7 +454,7 @@ fn a_flipped_byte_is_named_or_ends_the_log_where_nothing_says_more() {
                 None => num_refused += 1,
                 Some(found) if found == num_edges => num_harmless += 1,
                 Some(found) => {
-                    // Only the last commit has nothing behind it that knows of it.
+                    // Only the last commit has no later record that certifies it.
                     assert!(index == 1 && found + 1 == num_edges, "segment {index}, byte {at}: {found} edges");
                     num_cut += 1;
                 }
@@ -472,7 +465,7 @@ fn a_flipped_byte_is_named_or_ends_the_log_where_nothing_says_more() {
 }
 
 #[test]
-fn a_log_that_is_cut_anywhere_ends_there_or_is_refused() {
+fn truncated_wal_ends_there_or_is_refused() {
     let (disk, num_edges) = small_log();
     let paths = segments(&disk);
     let mut found_before = 0;
@@ -489,7 +482,7 @@ fn a_log_that_is_cut_anywhere_ends_there_or_is_refused() {
                 Some(found) => {
                     assert!(found >= found_before && found <= num_edges, "{len} bytes: {found} edges");
                     assert!(found > num_edges / 2, "{len} bytes: {found} edges, all of the first segment");
-                    // What a later commit stands behind is whole.
+                    // Records before a later commit are complete.
                     let copy = disk.duplicate();
                     copy.set_contents(path, &bytes[..len]);
                     let database = open(&copy).unwrap();
@@ -505,7 +498,7 @@ fn a_log_that_is_cut_anywhere_ends_there_or_is_refused() {
 }
 
 #[test]
-fn a_segment_that_lacks_or_is_of_another_database_is_refused() {
+fn missing_or_foreign_segment_is_refused() {
     let (disk, _) = small_log();
     let paths = segments(&disk);
     let copy = disk.duplicate();
@@ -521,10 +514,10 @@ fn a_segment_that_lacks_or_is_of_another_database_is_refused() {
     let copy = disk.duplicate();
     copy.set_contents(&paths[1], &disk.contents(&paths[0]).unwrap());
     assert_eq!(open(&copy).unwrap_err().kind(), ErrorKind::Corrupt, "the same segment twice");
-    let reader = |disk: &FaultStorage| Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB));
+    let reader = |disk: &FaultStorage| Engine::open_read_only_in(Arc::new(disk.clone()), Path::new(DB));
     assert_eq!(reader(&copy).unwrap_err().kind(), ErrorKind::Corrupt);
-    // The snapshots can be read all the same.
-    let snapshots = Database::open_snapshots_in(Arc::new(copy), Path::new(DB)).unwrap();
+    // The snapshots stay readable.
+    let snapshots = Engine::open_snapshots_in(Arc::new(copy), Path::new(DB)).unwrap();
     let newest = snapshots.snapshots().last().unwrap().num_edges;
     assert_eq!(snapshots.view().unwrap().num_edges(), newest);
     assert_eq!(snapshots.refresh().unwrap_err().kind(), ErrorKind::Corrupt);
@@ -533,10 +526,10 @@ fn a_segment_that_lacks_or_is_of_another_database_is_refused() {
 #[test]
 fn a_log_that_is_gone_is_named() {
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
-    fn add(database: &Database, source: u64) {
+    fn add(database: &Engine, source: u64) {
         database.apply(&[Update::add_edge(source, source + 1)], Missing::Lenient, pool()).unwrap();
     }
-    type Commits = fn(&Database);
+    type Commits = fn(&Engine);
     let with_commits: [(&str, Commits); 4] = [
         ("a commit", |database| add(database, 1)),
         ("commits", |database| (1..9).for_each(|source| add(database, source))),
@@ -560,7 +553,7 @@ fn a_log_that_is_gone_is_named() {
         let database = create(&disk, options);
         commit(&database);
         let left = kill(&disk, database);
-        let newest = Database::open_snapshots_in(Arc::new(left.clone()), Path::new(DB)).unwrap();
+        let newest = Engine::open_snapshots_in(Arc::new(left.clone()), Path::new(DB)).unwrap();
         let num_before = newest.view().unwrap().num_edges();
         assert!(edges_of(&left.duplicate(), place).unwrap() > num_before, "{place}");
         segments(&left).iter().for_each(|path| left.remove_file(path).unwrap());
@@ -568,7 +561,7 @@ fn a_log_that_is_gone_is_named() {
         let error = open(&left).unwrap_err().to_string();
         assert!(error.contains("which was durable, is missing"), "{place}: {error}");
         assert_eq!(newest.refresh().unwrap_err().kind(), ErrorKind::Corrupt, "{place}");
-        // Who gives up what is gone takes away what says that it was there.
+        // To accept the loss, the operator removes the durable high-water mark.
         left.remove_file(&Path::new(DB).join("LOG")).unwrap();
         assert_eq!(edges_of(&left, place), Some(num_before), "{place}");
     }
@@ -579,7 +572,7 @@ fn a_log_that_lacks_its_end_is_named() {
     let (disk, num_edges) = small_log();
     disk.remove_file(segments(&disk).last().unwrap()).unwrap();
     assert_eq!(edges_of(&disk.duplicate(), "without the last segment"), None);
-    // What a snapshot has is not looked for.
+    // Records that a snapshot covers are not required.
     let (disk, _) = small_log();
     open(&disk).unwrap().close().unwrap();
     assert_eq!(segments(&disk), Vec::<PathBuf>::new());
@@ -592,7 +585,7 @@ fn a_reader_follows_commits_and_snapshots() {
     let options = kinds()[5];
     let writer = create(&disk, options);
     let mut history = History::new(options, 3);
-    let reader = Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+    let reader = Engine::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
     assert!(!reader.refresh().unwrap());
     for step in 0..60 {
         let num_calls = disk.num_calls();
@@ -611,16 +604,16 @@ fn a_reader_follows_commits_and_snapshots() {
     assert_eq!(disk.num_calls(), num_calls, "a reader changes nothing");
 }
 
-/// A writer that is opened again begins its log anew, where a reader looks for more than there is yet.
+/// A reopened writer begins its WAL anew, while a reader expects more of it than exists.
 #[test]
 fn a_reader_follows_who_writes_next() {
     let disk = FaultStorage::default();
     let later = Durability::Batched(Duration::from_secs(3600));
-    let add = |writer: &Database, number: u64| {
+    let add = |writer: &Engine, number: u64| {
         writer.apply_with(&[Update::add_edge(number, number + 1)], Missing::Lenient, later, pool()).unwrap();
     };
     let writer = create(&disk, kinds()[0]);
-    let reader = Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+    let reader = Engine::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
     (0..20).for_each(|number| add(&writer, number));
     assert!(reader.refresh().unwrap());
     drop(writer);
@@ -632,9 +625,9 @@ fn a_reader_follows_who_writes_next() {
     }
 }
 
-/// What is written while it is read looks torn, each time in another place; only what stays so is damage.
+/// A segment that is written during a read looks torn at changing places. Only a stable tear is damage.
 #[test]
-fn what_is_torn_while_it_is_read_is_read_again() {
+fn segment_torn_by_concurrent_write_is_reread() {
     let storage = HookedStorage::default();
     let writer = create(&storage.disk, kinds()[1]);
     let segment = |disk: &FaultStorage| segments(disk).remove(0);
@@ -647,8 +640,8 @@ fn what_is_torn_while_it_is_read_is_read_again() {
     }
     let path = segment(&storage.disk);
     let whole = storage.disk.contents(&path).unwrap();
-    let open = || Database::open_read_only_in(Arc::new(storage.clone()), Path::new(DB));
-    /// Whenever the mark was read, which is before the segment is, the end of the next of `ends` is another.
+    let open = || Engine::open_read_only_in(Arc::new(storage.clone()), Path::new(DB));
+    /// After each read of the mark, which precedes that of the segment, flips a byte at the next of `ends`.
     fn tear(storage: &HookedStorage, segment: PathBuf, whole: Vec<u8>, mut ends: Vec<usize>) {
         let next = storage.clone();
         storage.set_read_hook(move |path| {
@@ -666,17 +659,17 @@ fn what_is_torn_while_it_is_read_is_read_again() {
     assert_eq!(open().unwrap_err().kind(), ErrorKind::Corrupt, "the same twice");
 }
 
-/// One who refreshes has read an old manifest when another has shown all that there is.
+/// A refresh has read an old manifest when another refresh has shown everything.
 #[test]
-fn who_refreshes_beside_another_leaves_no_hole() {
+fn concurrent_refreshes_leave_no_gap() {
     let storage = HookedStorage::default();
     let writer = Arc::new(create(&storage.disk, kinds()[0]));
-    let add = |writer: &Database, target: u64| {
+    let add = |writer: &Engine, target: u64| {
         writer.apply_with(&[Update::add_edge(0, target)], Missing::Lenient, Durability::Sync, pool()).unwrap();
     };
     (1..=4).for_each(|target| add(&writer, target));
     writer.checkpoint(None).unwrap();
-    let reader = Database::open_read_only_in(Arc::new(storage.clone()), Path::new(DB)).unwrap();
+    let reader = Engine::open_read_only_in(Arc::new(storage.clone()), Path::new(DB)).unwrap();
     let reader = Arc::new(reader);
     writer.apply(&[Update::remove_edge(0, 1)], Missing::Lenient, pool()).unwrap();
     writer.checkpoint(None).unwrap();
@@ -687,7 +680,7 @@ fn who_refreshes_beside_another_leaves_no_hole() {
         busy.checkpoint(None).unwrap();
         let (other, (done, is_done)) = (Arc::clone(&other), std::sync::mpsc::channel());
         std::thread::spawn(move || done.send(other.refresh().unwrap()));
-        // It may have to wait.
+        // The other refresh may have to wait.
         let _ = is_done.recv_timeout(Duration::from_millis(300));
         busy.apply(&[Update::remove_edge(0, 3)], Missing::Lenient, pool()).unwrap();
     });
@@ -697,16 +690,16 @@ fn who_refreshes_beside_another_leaves_no_hole() {
     assert_eq!(read(&reader.view().unwrap()), read(&writer.view().unwrap()));
 }
 
-/// Of what one sync could not write the system tells nobody else who syncs the file.
+/// The kernel reports a failed write to one sync only. Another sync of the file would succeed.
 #[test]
 fn no_sync_beside_one_that_fails_succeeds() {
     let storage = HookedStorage::default();
-    let database = Arc::new(Database::create_in(Arc::new(storage.clone()), Path::new(DB), kinds()[0]).unwrap());
+    let database = Arc::new(Engine::create_in(Arc::new(storage.clone()), Path::new(DB), kinds()[0]).unwrap());
     let soon = Durability::Batched(Duration::from_secs(2));
     let other = Arc::clone(&database);
     let (done, is_done) = std::sync::mpsc::channel();
     database.apply_with(&[Update::add_edge(1, 2)], Missing::Lenient, soon, pool()).unwrap();
-    // What is called next is the sync of the thread.
+    // The next call is the sync of the WAL thread.
     let (disk, mut is_first) = (storage.disk.clone(), true);
     storage.set_hook(move |_| {
         if !std::mem::take(&mut is_first) {
@@ -718,7 +711,7 @@ fn no_sync_beside_one_that_fails_succeeds() {
             let answered = other.apply_with(&update, Missing::Lenient, Durability::Sync, pool());
             let _ = (answer.0.send(()), done.send(answered.map(drop)));
         });
-        // It has to wait.
+        // The second sync must wait.
         assert!(answer.1.recv_timeout(Duration::from_millis(300)).is_err(), "it synced what is being synced");
         disk.set_plan(FaultPlan::FailNext("wal-", IoKind::Other));
     });
@@ -756,9 +749,7 @@ fn a_large_batch_comes_back() {
             let (u, v) = (u64::from(random.below(NUM_KEYS)), u64::from(random.below(NUM_KEYS)));
             let (source, target) = (truth.key(u), truth.key(v));
             if random.below(3) == 0 {
-                if let Some(edge) = truth.edge(u, v) {
-                    truth.edges.remove(&edge);
-                }
+                truth.graph.remove_edges(u, v);
                 return Update::RemoveEdge { source, target };
             }
             truth.add_edge(u, v, 1);
@@ -777,7 +768,7 @@ fn a_large_batch_comes_back() {
 
 #[test]
 fn graphs_in_memory_have_no_log() {
-    let database = Database::in_memory(GraphOptions::default()).unwrap();
+    let database = Engine::in_memory(GraphOptions::default()).unwrap();
     database.set_durability(Durability::Batched(Duration::from_millis(1)));
     database.apply(&[Update::add_edge(1, 2)], Missing::Lenient, pool()).unwrap();
     assert_eq!(database.log_bytes().unwrap(), 0);

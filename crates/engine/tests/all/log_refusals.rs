@@ -1,25 +1,26 @@
-//! A system that lets nobody lock the database, or write its log: a writer is told, and readers are none the wiser. And
-//! a log that lacks a part.
+//! A system that refuses to lock the database or to write its WAL: the writer gets an error, and readers work. Also a
+//! WAL without one of its segments.
 
 use std::io::ErrorKind as IoKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use anden_engine::{Database, ErrorKind, Missing, Update};
-use base::storage::{FaultPlan, FaultStorage, Storage};
-use graph::Graph;
+use anden_base::storage::Storage;
+use anden_engine::{Engine, ErrorKind, Missing, Update};
+use anden_graph::Graph;
+use anden_testkit::{FaultPlan, FaultStorage};
 
 use crate::log_recovery::{DB, edges_of, kill, log_of, open, pool, segments, small_log};
 
-/// As in a directory, or on a disk, that is for reading only.
+/// The errors of a read-only directory or disk.
 #[test]
-fn who_may_not_lock_reads_all_the_same() {
+fn unlockable_database_remains_readable() {
     for kind in [IoKind::PermissionDenied, IoKind::ReadOnlyFilesystem] {
         let (disk, num_edges) = small_log();
         let num_calls = disk.num_calls();
         disk.set_plan(FaultPlan::FailNext("LOCK", kind));
         let read = || {
-            let reader = Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+            let reader = Engine::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
             reader.verify(pool()).unwrap();
             assert_eq!(reader.view().unwrap().num_edges(), num_edges, "{kind}");
         };
@@ -33,14 +34,14 @@ fn who_may_not_lock_reads_all_the_same() {
 }
 
 #[test]
-fn a_log_that_may_not_be_written_refuses_writers_and_is_read_all_the_same() {
+fn read_only_wal_refuses_writers_and_serves_readers() {
     for kind in [IoKind::PermissionDenied, IoKind::ReadOnlyFilesystem] {
         let (disk, num_edges) = small_log();
         let read = || {
-            let reader = Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+            let reader = Engine::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
             assert_eq!(reader.view().unwrap().num_edges(), num_edges, "{kind}");
         };
-        // What is found is to be durable before anything follows it.
+        // Recovery syncs the WAL before new commits follow.
         disk.set_plan(FaultPlan::FailNext("wal-", kind));
         require_refused(open(&disk), "wal-000001: cannot", kind);
         read();
@@ -56,7 +57,7 @@ fn a_log_that_may_not_be_written_refuses_writers_and_is_read_all_the_same() {
     }
 }
 
-/// What the system refused is an error that says where, what was attempted and why.
+/// Requires an error with the place, the operation and the reason.
 #[track_caller]
 fn require_refused<T: std::fmt::Debug>(answer: anden_engine::Result<T>, attempted: &str, kind: IoKind) {
     let error = answer.unwrap_err();
@@ -66,7 +67,7 @@ fn require_refused<T: std::fmt::Debug>(answer: anden_engine::Result<T>, attempte
 }
 
 #[test]
-fn a_segment_that_lacks_in_the_middle_is_named_and_nothing_else_is_lost() {
+fn missing_middle_segment_is_refused_without_loss() {
     let (disk, num_edges) = log_of(3);
     let paths = segments(&disk);
     assert_eq!(paths.len(), 3);

@@ -3,22 +3,22 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anden_engine::{Database, Duplicates, GraphOptions, KeyScheme, LoadOptions};
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::storage::FaultStorage;
-use graph::{Direction, Weight, WeightType};
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_engine::{Duplicates, Engine, GraphOptions, KeyScheme, LoadOptions};
+use anden_graph::{GraphKind, Weight, WeightType};
+use anden_testkit::FaultStorage;
 use proptest::prelude::*;
 
 use crate::loading::{DB, Input, InputEdge, Model, files, fixed_identity};
 
-/// How keys look.
+/// The form of keys.
 #[derive(Clone, Copy, Debug)]
 enum Keys {
     Dense,
-    /// Small integers, which a bitmap ranks.
+    /// Small integers, for a bitmap.
     Small,
-    /// Integers of 32 bits, which it does not.
+    /// Integers of 32 bits, too sparse for a bitmap.
     Sparse,
     /// Integers of any size.
     Wide,
@@ -61,7 +61,7 @@ fn options() -> impl Strategy<Value = (Keys, LoadOptions)> {
     let duplicates = [Duplicates::Min, Duplicates::Last, Duplicates::Sum, Duplicates::Keep];
     let weights =
         [None, None, Some(WeightType::U32), Some(WeightType::I64), Some(WeightType::F32), Some(WeightType::F64)];
-    let kinds = [(Direction::Directed, false), (Direction::Directed, true), (Direction::Undirected, false)];
+    let kinds = [(GraphKind::Directed, false), (GraphKind::Directed, true), (GraphKind::Undirected, false)];
     let choose = (
         prop::sample::select(Keys::ALL.to_vec()),
         prop::sample::select(kinds.to_vec()),
@@ -70,9 +70,9 @@ fn options() -> impl Strategy<Value = (Keys, LoadOptions)> {
         any::<bool>(),
         any::<bool>(),
     );
-    choose.prop_map(|(keys, (direction, ordered), duplicates, weight_type, in_edges, io_order)| {
+    choose.prop_map(|(keys, (graph_kind, ordered), duplicates, weight_type, in_edges, io_order)| {
         let graph = GraphOptions {
-            direction,
+            graph_kind,
             ordered,
             keys: keys.scheme(),
             weight_type,
@@ -101,8 +101,8 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Loads a case with so many threads and so much memory to sort in.
-fn load(case: &Case, threads: usize, sort_memory: Option<u64>, block_bytes: usize) -> (FaultStorage, Database) {
+/// Loads a case with these threads, this memory for sorting and this block size.
+fn load(case: &Case, threads: usize, sort_memory: Option<u64>, block_bytes: usize) -> (FaultStorage, Engine) {
     let input = Input::edges(&case.edges);
     let mut options = case.options.clone();
     options.sort_memory = sort_memory;
@@ -110,7 +110,7 @@ fn load(case: &Case, threads: usize, sort_memory: Option<u64>, block_bytes: usiz
     let disk = FaultStorage::default();
     let pool = Pool::new(threads).unwrap();
     let (storage, path) = (Arc::new(disk.clone()), Path::new(DB));
-    let (db, report) = Database::load_in(storage, path, &input.paths(), &options, &pool, &Silent).unwrap();
+    let (db, report) = Engine::load_in(storage, path, &input.paths(), &options, &pool, &Silent).unwrap();
     db.verify(&pool).unwrap();
     assert_eq!((report.skipped, report.snapshot), (0, 1));
     (disk, db)
@@ -120,7 +120,7 @@ fn check<W: Weight>(case: &Case) {
     let (disk, db) = load(case, 1, None, 4 << 20);
     let expected = Model::<W>::new(&case.edges, &case.options);
     let mut found = Model::<W>::of(&db.view().unwrap());
-    if case.options.graph.direction == Direction::Directed && !case.options.graph.in_edges {
+    if case.options.graph.graph_kind == GraphKind::Directed && !case.options.graph.in_edges {
         assert!(found.in_lists.is_empty());
         found.in_lists = expected.in_lists.clone();
     }
@@ -147,7 +147,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_way_of_loading_gives_the_graph_of_the_model(case in cases()) {
+    fn every_load_variant_matches_the_model(case in cases()) {
         match case.options.graph.weight_type {
             None | Some(WeightType::U32) => check::<u32>(&case),
             Some(WeightType::I64) => check::<i64>(&case),

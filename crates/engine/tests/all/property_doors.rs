@@ -1,18 +1,18 @@
-//! One rule for values of what is not there, whichever way they are set: transactions, updates and appends.
+//! One rule for values of missing vertices and edges, however they are set: transactions, updates and appends.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use anden_engine::{AppendOptions, Changes, Database, Error, ErrorKind, GraphOptions, Key, KeyScheme, Missing, Update};
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::storage::FaultStorage;
-use graph::Graph;
-use graph::property::OwnedValue;
-use lama::View;
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_engine::{AppendOptions, Changes, Engine, Error, ErrorKind, GraphOptions, Key, KeyScheme, Missing, Update};
+use anden_graph::Graph;
+use anden_graph::property::OwnedValue;
+use anden_snapshots::SnapshotView;
+use anden_testkit::FaultStorage;
 
 /// A way to set a value of a vertex.
-type VertexDoor = fn(&Database, &Key, OwnedValue, &Pool) -> Result<(), Error>;
+type VertexDoor = fn(&Engine, &Key, OwnedValue, &Pool) -> Result<(), Error>;
 
 const VERTEX_DOORS: [(&str, VertexDoor); 4] = [
     ("transaction", |db, key, value, pool| {
@@ -46,9 +46,9 @@ fn kinds() -> Vec<(GraphOptions, [Key; 3])> {
     all.collect()
 }
 
-/// A graph with an edge, a value, and a third vertex that went.
-fn database(options: GraphOptions, [u, v, gone]: &[Key; 3], was_there: bool, pool: &Pool) -> Database {
-    let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new("db"), options).unwrap();
+/// A graph with an edge, a value, and a removed third vertex.
+fn database(options: GraphOptions, [u, v, gone]: &[Key; 3], was_there: bool, pool: &Pool) -> Engine {
+    let db = Engine::create_in(Arc::new(FaultStorage::default()), Path::new("db"), options).unwrap();
     let add = [Update::add_edge(u.clone(), v.clone()), Update::set_vertex(u.clone(), "size", 1)];
     db.apply(&add, Missing::Lenient, pool).unwrap();
     if was_there {
@@ -61,7 +61,7 @@ fn database(options: GraphOptions, [u, v, gone]: &[Key; 3], was_there: bool, poo
 }
 
 /// The vertices with their values, and the number of edges.
-fn shown(view: &View) -> (Vec<(String, String)>, u64) {
+fn shown(view: &SnapshotView) -> (Vec<(String, String)>, u64) {
     let place = view.properties().schema().find("size").unwrap();
     let live = (0..view.vertex_bound() as u32).filter(|&vertex| view.is_live(vertex));
     let vertices = live.map(|vertex| {
@@ -79,7 +79,7 @@ fn value_makes_its_vertex_through_every_door() {
             for (name, door) in VERTEX_DOORS {
                 let db = database(options, &keys, was_there, &pool);
                 let before = shown(&db.view().unwrap());
-                // An append names its vertices by rows, as a file of vertices does: one without a value is one too.
+                // An append names its vertices by rows, as a file does. A row without a value creates its vertex too.
                 if name != "append" {
                     door(&db, &keys[2], OwnedValue::Null, &pool).unwrap();
                     assert_eq!(shown(&db.view().unwrap()), before, "{name}: null makes nothing, {options:?}");
@@ -124,14 +124,14 @@ fn value_of_missing_edge_is_refused_by_every_door() {
     let ordered = (GraphOptions { ordered: true, ..plain }, [1, 2, 3].map(Key::Integer));
     for (options, keys) in kinds.chain([multigraph, ordered]) {
         let [u, v, gone] = &keys;
-        // A vertex that is not there, an edge back, a loop, and an edge that went.
+        // A missing vertex, a reverse edge, a loop, and a removed edge.
         let missing = if options.ordered { [(u, gone), (gone, u), (v, v)] } else { [(u, gone), (v, u), (v, v)] };
         for (source, target) in missing {
             for was_there in [false, true] {
                 let db = database(options, &keys, was_there, &pool);
                 let before = shown(&db.view().unwrap());
                 let set = |value: OwnedValue| Update::set_edge(source.clone(), target.clone(), "p", value);
-                // A property whose value can be taken away.
+                // Creates the property, so that null is allowed.
                 db.apply(&[Update::set_edge(u.clone(), v.clone(), "p", 1)], Missing::Lenient, &pool).unwrap();
                 let expected = format!("there is no edge from {source} to {target}");
                 let refused = |error: Error| {
@@ -142,7 +142,7 @@ fn value_of_missing_edge_is_refused_by_every_door() {
                 db.apply(&[set(7.into())], Missing::Strict, &pool).unwrap_err();
                 let mut tx = db.begin(&pool).unwrap();
                 refused(tx.set_edge_value(source, target, "p", 7.into()).unwrap_err());
-                // Nothing is there to be taken away.
+                // Null for a missing edge changes nothing.
                 tx.set_edge_value(source, target, "p", OwnedValue::Null).unwrap();
                 tx.commit().unwrap();
                 db.apply(&[set(OwnedValue::Null)], Missing::Lenient, &pool).unwrap();

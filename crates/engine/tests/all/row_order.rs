@@ -1,19 +1,19 @@
-//! Rows of edge properties: a load numbers them in the order of the out-lists, or of the input where memory is short.
+//! Rows of edge properties: a load numbers them in the order of the out-lists, or of the input if memory is short.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use anden_engine::{Database, Duplicates, GraphOptions, KeyScheme, LoadOptions, Spread, View};
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::storage::FaultStorage;
-use graph::formats::{InputPath, SourceOptions, WantedProperties};
-use graph::property::PropertyColumn;
-use graph::{Direction, Graph, WeightType, WeightedEdges};
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_engine::{Duplicates, Engine, GraphOptions, KeyScheme, LoadOptions, SnapshotView, Spread};
+use anden_formats::{InputPath, SourceOptions, WantedProperties};
+use anden_graph::property::PropertyColumn;
+use anden_graph::{Direction, Graph, GraphKind, WeightType, WeightedEdges};
+use anden_testkit::FaultStorage;
 
-/// Lines of the input.
+/// The number of input lines.
 const NUM_LINES: u64 = 12_000;
 const NUM_VERTICES: u64 = 700;
 const KINDS: [&str; 5] = ["wire", "cash", "card", "\u{e9}tude", "a longer kind of edge"];
@@ -29,7 +29,7 @@ fn line(i: u64) -> (u64, u64, u64, [String; 4]) {
     let target = if mixed.is_multiple_of(31) { source } else { (mixed >> 40) % (NUM_VERTICES / 4) };
     let kind = if i.is_multiple_of(7) { "" } else { KINDS[(mixed >> 13) as usize % KINDS.len()] };
     let note = format!("note {i} {}", "x".repeat(i as usize % 40));
-    // The first half of the lines has few distinct strings, so only some blocks have a dictionary.
+    // The first half has few distinct strings, so only some blocks have a dictionary.
     let half = if i < NUM_LINES / 2 { format!("h{}", i % 3) } else { format!("half {i}") };
     (source, target, mixed >> 50, [i.to_string(), kind.to_owned(), note, half])
 }
@@ -42,15 +42,15 @@ fn input() -> String {
     text
 }
 
-/// The entries of all out-lists by the book.
+/// The expected entries of all out-lists.
 fn model(options: &LoadOptions) -> Vec<Entry> {
-    let GraphOptions { ordered, direction, weight_type, .. } = options.graph;
+    let GraphOptions { ordered, graph_kind, weight_type, .. } = options.graph;
     let mut lists: BTreeMap<(u64, u64), Vec<Entry>> = BTreeMap::new();
     for (source, target, weight, values) in (0..NUM_LINES).map(line) {
-        let ends = match direction {
+        let ends = match graph_kind {
             _ if ordered && source == target => vec![],
             _ if ordered => vec![(source.min(target), source.max(target))],
-            Direction::Undirected if source != target => vec![(source, target), (target, source)],
+            GraphKind::Undirected if source != target => vec![(source, target), (target, source)],
             _ => vec![(source, target)],
         };
         let weight = if weight_type.is_some() { weight.to_string() } else { String::new() };
@@ -65,19 +65,19 @@ fn model(options: &LoadOptions) -> Vec<Entry> {
     lists.into_values().flat_map(left).collect()
 }
 
-/// The weight of the line that these values belong to: a property of graphs without weights.
+/// The weight in the line of these values, for graphs whose weight is a property.
 fn line_weight(values: &str) -> u64 {
     line(values.split('|').next().unwrap().parse().unwrap()).2
 }
 
-/// The entries of all out-lists, and the row of each. In-lists must name the same rows.
-fn stored(view: &View) -> (Vec<Entry>, Vec<u64>) {
+/// The entries and rows of all out-lists. Checks that in-lists name equal rows.
+fn stored(view: &SnapshotView) -> (Vec<Entry>, Vec<u64>) {
     let (mut entries, mut rows) = (Vec::new(), Vec::new());
     let (mut by_target, mut in_rows) = (Vec::new(), Vec::new());
     let key = |vertex: u32| view.key(vertex).unwrap().to_string().parse::<u64>().unwrap();
     for vertex in 0..view.vertex_bound() as u32 {
         let mut previous = None;
-        let _ = view.for_each_out_row(vertex, |targets, found| {
+        let _ = view.for_each_row(Direction::Out, vertex, |targets, found| {
             for (&target, &row) in targets.iter().zip(found) {
                 assert!(previous < Some((target, row)), "rows of parallel edges ascend");
                 previous = Some((target, row));
@@ -87,19 +87,19 @@ fn stored(view: &View) -> (Vec<Entry>, Vec<u64>) {
             rows.extend_from_slice(found);
             ControlFlow::Continue(())
         });
-        let _ = view.for_each_in_row(vertex, |sources, found| {
+        let _ = view.for_each_row(Direction::In, vertex, |sources, found| {
             in_rows.extend(sources.iter().zip(found).map(|(&source, &row)| (vertex, source, row)));
             ControlFlow::Continue(())
         });
     }
-    if graph::InEdges::has_in_edges(view) {
+    if Graph::has_lists(view, Direction::In) {
         by_target.sort_unstable();
         assert_eq!(by_target, in_rows);
     }
     if view.weight_type() == Some(WeightType::U32) {
         let mut next = entries.iter_mut();
         for vertex in 0..view.vertex_bound() as u32 {
-            let _ = view.for_each_weighted_out_fragment(vertex, |_, weights: &[u32]| {
+            let _ = view.for_each_weighted_fragment(Direction::Out, vertex, |_, weights: &[u32]| {
                 weights.iter().for_each(|weight| next.next().unwrap().2 = weight.to_string());
                 ControlFlow::Continue(())
             });
@@ -112,7 +112,7 @@ fn stored(view: &View) -> (Vec<Entry>, Vec<u64>) {
 }
 
 /// The values of rows, between bars.
-fn values(view: &View, rows: &[u64]) -> Vec<String> {
+fn values(view: &SnapshotView, rows: &[u64]) -> Vec<String> {
     let properties = view.edge_properties();
     let places: Vec<_> = (0..properties.schema().len()).collect();
     let columns = properties.gather(&places, rows).unwrap();
@@ -143,10 +143,10 @@ impl Scene {
         Self { dir }
     }
 
-    fn load(&self, options: &LoadOptions, num_threads: usize) -> Database {
+    fn load(&self, options: &LoadOptions, num_threads: usize) -> Engine {
         let (input, pool) = (InputPath::File(self.dir.path().join("edges.csv")), Pool::new(num_threads).unwrap());
         let storage = Arc::new(FaultStorage::default());
-        let (db, _) = Database::load_in(storage, Path::new("db"), &[input], options, &pool, &Silent).unwrap();
+        let (db, _) = Engine::load_in(storage, Path::new("db"), &[input], options, &pool, &Silent).unwrap();
         db.verify(&pool).unwrap();
         db
     }
@@ -163,17 +163,17 @@ fn with(graph: GraphOptions, duplicates: Duplicates) -> LoadOptions {
     LoadOptions { graph, duplicates, source, ..LoadOptions::default() }
 }
 
-/// All kinds of graphs that have properties of edges.
+/// All kinds of graphs with edge properties.
 fn kinds() -> Vec<LoadOptions> {
     let plain = GraphOptions { edge_properties: true, ..GraphOptions::default() };
     let weighted = Some(WeightType::U32);
-    let undirected = Direction::Undirected;
+    let undirected = GraphKind::Undirected;
     let graphs = [
         plain,
         GraphOptions { keys: KeyScheme::Dense, ..plain },
         GraphOptions { in_edges: false, weight_type: weighted, ..plain },
-        GraphOptions { direction: undirected, ..plain },
-        GraphOptions { direction: undirected, weight_type: weighted, ..plain },
+        GraphOptions { graph_kind: undirected, ..plain },
+        GraphOptions { graph_kind: undirected, weight_type: weighted, ..plain },
         GraphOptions { ordered: true, ..plain },
     ];
     let both = |graph| [with(graph, Duplicates::Last), with(graph, Duplicates::Keep)];
@@ -191,7 +191,7 @@ fn rows_follow_the_out_lists() {
             let (entries, rows) = stored(&view);
             assert_eq!(entries, expected, "{options:?}");
             assert!(follows_lists(&rows), "{options:?}");
-            // Rows of merged edges and of loops that are left out are not there.
+            // Merged edges and dropped loops have no rows.
             assert_eq!(rows.iter().max().map(|&last| last + 1), Some(view.num_edges()));
         }
     }

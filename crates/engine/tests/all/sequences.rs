@@ -1,23 +1,23 @@
-//! Commits of a sequence happen up to the first that is refused, and no further.
+//! The commits of a sequence happen up to the first refused one.
 
 use std::io::ErrorKind as IoKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use anden_engine::{Database, Durability, ErrorKind, GraphOptions, Sequence, Update};
-use base::parallel::Pool;
-use base::storage::{FaultPlan, FaultStorage};
-use graph::Graph;
+use anden_base::parallel::Pool;
+use anden_engine::{Durability, Engine, ErrorKind, GraphOptions, Sequence, Update};
+use anden_graph::Graph;
+use anden_testkit::{FaultPlan, FaultStorage};
 
-fn create(disk: &FaultStorage, multigraph: bool) -> Database {
+fn create(disk: &FaultStorage, multigraph: bool) -> Engine {
     let options = GraphOptions { multigraph, ..GraphOptions::default() };
-    Database::create_in(Arc::new(disk.clone()), Path::new("db"), options).unwrap()
+    Engine::create_in(Arc::new(disk.clone()), Path::new("db"), options).unwrap()
 }
 
 #[test]
-fn what_is_behind_a_refused_commit_of_its_sequence_is_refused() {
+fn commits_behind_a_refused_one_are_refused() {
     let pool = Pool::new(1).unwrap();
-    // Each commit of a multigraph is a snapshot.
+    // Simple graphs and multigraphs.
     for multigraph in [false, true] {
         let db = create(&FaultStorage::default(), multigraph);
         let (ours, others) = (Sequence::default(), Sequence::default());
@@ -32,10 +32,13 @@ fn what_is_behind_a_refused_commit_of_its_sequence_is_refused() {
         let alone = db.submit(&[Update::add_edge(7, 8)], &pool).unwrap();
         first.wait().unwrap();
         assert!(wrong.wait().unwrap_err().to_string().contains("weight"));
-        // It is refused whether the one before it was asked for or not, and so is what comes later.
+        // A commit after it is refused, whether the refused one was waited for or not. So is a later one.
         let late = submit(&ours, Update::add_edge(9, 10));
         for pending in [behind, late] {
-            assert_eq!(pending.wait().unwrap_err().to_string(), "a commit before it was refused");
+            assert_eq!(
+                pending.wait().unwrap_err().to_string(),
+                "cannot commit: an earlier commit of the sequence was refused"
+            );
         }
         other.wait().unwrap();
         alone.wait().unwrap();
@@ -45,9 +48,9 @@ fn what_is_behind_a_refused_commit_of_its_sequence_is_refused() {
     }
 }
 
-/// There may be room for the next one: it does not happen without those before it.
+/// The disk may have room for the next commit, but it does not happen without its predecessors.
 #[test]
-fn what_cannot_be_logged_ends_its_sequence() {
+fn unlogged_commit_ends_its_sequence() {
     let (pool, disk) = (Pool::new(1).unwrap(), FaultStorage::default());
     let db = create(&disk, false);
     let sequence = Sequence::default();
@@ -58,7 +61,10 @@ fn what_cannot_be_logged_ends_its_sequence() {
     for pending in refused {
         assert_eq!(pending.wait().unwrap_err().kind(), ErrorKind::Io);
     }
-    assert_eq!(submit(4).wait().unwrap_err().to_string(), "a commit before it was refused");
+    assert_eq!(
+        submit(4).wait().unwrap_err().to_string(),
+        "cannot commit: an earlier commit of the sequence was refused"
+    );
     db.submit(&[Update::add_edge(5, 0)], &pool).unwrap().wait().unwrap();
     assert_eq!(db.view().unwrap().num_edges(), 2);
 }

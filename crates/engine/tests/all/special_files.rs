@@ -1,5 +1,5 @@
-//! Links, FIFOs, devices, directories and sockets in the place of files of a database: an error names the file and what
-//! it is, nothing outside the directory is read or changed, and no call waits for a peer.
+//! Links, FIFOs, devices, directories and sockets in the place of database files. An error names the file and its kind,
+//! nothing outside the directory is read or changed, and no call waits for a peer.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,21 +10,21 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use anden_engine::{AppendOptions, Changes, Database, GraphOptions, MergeScope, Missing, Update};
-use base::parallel::Pool;
-use base::progress::Silent;
-use graph::Graph;
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_engine::{AppendOptions, Changes, Engine, GraphOptions, MergeScope, Missing, Update};
+use anden_graph::Graph;
 
-/// Tells a copy of this program that it tries everything, and where.
+/// Environment variable that makes a copy of this program try everything in this folder.
 const TRY: &str = "ANDEN_SPECIAL_FILES";
 const TEST: &str = "special_files::no_special_file_is_followed_or_waited_for";
-/// Far longer than a case takes on a busy machine, and far shorter than for ever.
+/// Much longer than a case takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 const OUTSIDE: &str = "not of the database";
 
 type Kind = (&'static str, fn(&Path, &Path));
 
-/// What stands in the place of a file, as an error calls it.
+/// The kinds of files, in the words of the errors.
 const KINDS: [Kind; 6] = [
     ("a symbolic link", |path, outside| symlink(outside, path).unwrap()),
     ("a symbolic link", |path, outside| symlink(outside.with_extension("none"), path).unwrap()),
@@ -53,9 +53,9 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A database with a file of each kind, but for the rows of properties of edges, as a killed writer leaves it.
+/// A database with a file of each kind except rows of edge properties, as a killed writer leaves it.
 fn with_a_log(path: &Path, template: &Path) {
-    let writer = Database::create(path, GraphOptions::default()).unwrap();
+    let writer = Engine::create(path, GraphOptions::default()).unwrap();
     let append = |key: u64, merge: bool| {
         let changes = Changes {
             added: vec![(key.into(), (key + 1).into(), None)],
@@ -73,10 +73,10 @@ fn with_a_log(path: &Path, template: &Path) {
     copy(path, template);
 }
 
-/// A database whose edges have properties, which has no log.
+/// A database with edge properties, for files with rows.
 fn with_rows(path: &Path, template: &Path) {
     let options = GraphOptions { edge_properties: true, ..GraphOptions::default() };
-    let writer = Database::create(path, options).unwrap();
+    let writer = Engine::create(path, options).unwrap();
     let changes = Changes {
         added: vec![(1.into(), 2.into(), None)],
         edge_properties: vec![(0, "since".into(), 7.into())],
@@ -86,9 +86,9 @@ fn with_rows(path: &Path, template: &Path) {
     copy(path, template);
 }
 
-/// The names that are in a database directory, and some that a writer is about to make.
+/// The names in a database directory, and names that a writer would create.
 fn places(template: &Path) -> Vec<String> {
-    let new = ["tmp-MANIFEST", "tmp-level-000099", "level-000099", "tmp-scratch-1", "wal-000099", "LOG"];
+    let new = ["tmp-MANIFEST", "tmp-delta-000099", "delta-000099", "tmp-scratch-1", "wal-000099", "LOG"];
     let mut places = names(template);
     places.extend(new.map(str::to_owned));
     places.sort();
@@ -96,9 +96,9 @@ fn places(template: &Path) -> Vec<String> {
     places
 }
 
-/// Whether a reader looks at the name.
+/// Whether a reader opens the name.
 fn is_read(name: &str) -> bool {
-    name != "LOCK" && !name.starts_with("tmp-") && name != "level-000099"
+    name != "LOCK" && !name.starts_with("tmp-") && name != "delta-000099"
 }
 
 fn try_everything(folder: &Path) {
@@ -115,18 +115,18 @@ fn try_everything(folder: &Path) {
                     let error = result.unwrap_err().to_string();
                     assert!(error.contains(found) && error.contains(name.as_str()), "{what}, {name}: {error}");
                 };
-                let open = |what: &str, is_met: bool, open: &dyn Fn() -> anden_engine::Result<Database>| match open() {
+                let open = |what: &str, is_met: bool, open: &dyn Fn() -> anden_engine::Result<Engine>| match open() {
                     Ok(database) if !is_met => assert_eq!(database.view().unwrap().num_edges(), num_edges, "{name}"),
                     opened => refused(what, opened.map(drop)),
                 };
                 copy(&template, &db);
-                let reader = Database::open_read_only(&db).unwrap();
+                let reader = Engine::open_read_only(&db).unwrap();
                 let _ = fs::remove_file(db.join(name));
                 put(&db.join(name), &outside);
                 let before = fs::symlink_metadata(db.join(name)).unwrap().file_type();
-                open("a reader", is_read(name), &|| Database::open_read_only(&db));
+                open("a reader", is_read(name), &|| Engine::open_read_only(&db));
                 open("a verifier", is_read(name), &|| {
-                    let database = Database::open_read_only(&db)?;
+                    let database = Engine::open_read_only(&db)?;
                     database.verify(&pool())?;
                     Ok(database)
                 });
@@ -136,7 +136,7 @@ fn try_everything(folder: &Path) {
                     refreshed => refused("a refresh", refreshed.map(drop)),
                 }
                 assert_eq!(reader.view().unwrap().num_edges(), num_edges, "{name}");
-                open("a writer", true, &|| Database::open(&db));
+                open("a writer", true, &|| Engine::open(&db));
                 let after = fs::symlink_metadata(db.join(name)).unwrap().file_type();
                 assert_eq!((after.is_fifo(), after), (before.is_fifo(), before), "{name} is {found} still");
                 assert_eq!(fs::read_to_string(&outside).unwrap(), OUTSIDE, "{name}");

@@ -1,4 +1,4 @@
-//! Transactions against a plain model: they see what they write, and commit it whole or not at all.
+//! Transactions against a plain model: they see their writes, and commit completely or not at all.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -6,20 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use anden_base::parallel::Pool;
+use anden_base::storage::Storage;
 use anden_engine::{
-    Database, EdgeWeight, Error, ErrorKind, GraphOptions, Key, KeyScheme, Missing, Transaction, Update,
+    EdgeWeight, Engine, Error, ErrorKind, GraphOptions, Key, KeyScheme, Missing, OptimisticTransaction, Update,
 };
-use base::parallel::Pool;
-use base::storage::{FaultPlan, FaultStorage, Storage};
-use graph::property::OwnedValue;
-use graph::{Graph, InEdges, WeightType};
-use lama::Side;
-use testkit::{Random, scaled};
+use anden_graph::property::OwnedValue;
+use anden_graph::{Graph, WeightType};
+use anden_snapshots::Direction;
+use anden_testkit::{FaultPlan, FaultStorage, Random, scaled};
 
 use crate::live_model::{NUM_KEYS, Truth, kinds, read};
 
-fn database(options: GraphOptions) -> Database {
-    Database::in_memory(options).unwrap()
+fn database(options: GraphOptions) -> Engine {
+    Engine::in_memory(options).unwrap()
 }
 
 pub fn key(name: &str) -> Key {
@@ -30,8 +30,8 @@ pub fn strings() -> GraphOptions {
     GraphOptions { keys: KeyScheme::String, ..GraphOptions::default() }
 }
 
-/// What a transaction sees, compared with the model vertex by vertex.
-fn compare(tx: &Transaction<'_>, truth: &Truth, place: &str) {
+/// Compares a transaction with the model, vertex by vertex.
+fn compare(tx: &OptimisticTransaction<'_>, truth: &Truth, place: &str) {
     let model = truth.model();
     let graph = tx.graph();
     assert_eq!(graph.num_vertices(), model.vertices.len(), "{place}");
@@ -42,16 +42,16 @@ fn compare(tx: &Transaction<'_>, truth: &Truth, place: &str) {
         let name = key.to_string();
         assert_eq!(tx.has_vertex(&key).unwrap(), model.vertices.contains(&name), "{place}: {key}");
         if !model.vertices.contains(&name) {
-            assert!(matches!(tx.neighbors(&key, Side::Out), Err(Error::NoVertex { .. })));
+            assert!(matches!(tx.neighbors(&key, Direction::Out), Err(Error::NoVertex { .. })));
             continue;
         }
-        let mut out: Vec<String> = tx.neighbors(&key, Side::Out).unwrap().iter().map(Key::to_string).collect();
+        let mut out: Vec<String> = tx.neighbors(&key, Direction::Out).unwrap().iter().map(Key::to_string).collect();
         out.sort_unstable();
         let of_list = model.arcs.range((name.clone(), String::new())..).take_while(|((source, _), _)| *source == name);
         let expected: Vec<_> = of_list.map(|((_, target), weight)| (target.clone(), weight.clone())).collect();
         let targets: Vec<_> = expected.iter().map(|(target, _)| target.clone()).collect();
         assert_eq!(out, targets, "{place}: out-edges of {key}");
-        assert_eq!(tx.degree(&key, Side::Out).unwrap(), out.len());
+        assert_eq!(tx.degree(&key, Direction::Out).unwrap(), out.len());
         num_arcs += out.len() as u64;
         for (target, weight) in expected {
             let target: Key = if truth.options.keys == KeyScheme::String {
@@ -63,14 +63,14 @@ fn compare(tx: &Transaction<'_>, truth: &Truth, place: &str) {
             let found = tx.weight(&key, &target).unwrap().map_or(String::new(), |weight| weight.to_string());
             assert_eq!(found, weight, "{place}: {key} to {target}");
         }
-        if graph.has_in_edges() {
-            let mut into: Vec<String> = tx.neighbors(&key, Side::In).unwrap().iter().map(Key::to_string).collect();
+        if graph.has_lists(Direction::In) {
+            let mut into: Vec<String> = tx.neighbors(&key, Direction::In).unwrap().iter().map(Key::to_string).collect();
             into.sort_unstable();
             let mut expected: Vec<_> =
                 model.arcs.keys().filter(|(_, target)| *target == name).map(|(source, _)| source.clone()).collect();
             expected.sort_unstable();
             assert_eq!(into, expected, "{place}: in-edges of {key}");
-            assert_eq!(tx.degree(&key, Side::In).unwrap(), into.len());
+            assert_eq!(tx.degree(&key, Direction::In).unwrap(), into.len());
         }
         for property in ["size", "name", "ratio", "since"] {
             let found = tx.vertex_value(&key, property).unwrap();
@@ -81,8 +81,8 @@ fn compare(tx: &Transaction<'_>, truth: &Truth, place: &str) {
     assert_eq!(graph.num_arcs(), num_arcs, "{place}");
 }
 
-/// Does a random update in a transaction; what needs something to be there is done where it is.
-fn step(tx: &mut Transaction<'_>, update: &Update) {
+/// Applies an update in a transaction. Checks the answers of the insert methods.
+fn step(tx: &mut OptimisticTransaction<'_>, update: &Update) {
     match update {
         Update::AddEdge { source, target, weight, .. } => {
             let was_there = tx.has_edge(source, target).unwrap();
@@ -107,7 +107,7 @@ fn step(tx: &mut Transaction<'_>, update: &Update) {
 }
 
 #[test]
-fn a_transaction_sees_what_it_writes_and_nobody_else_does() {
+fn transaction_sees_its_writes_and_others_do_not() {
     let pool = Pool::new(1).unwrap();
     let kinds = kinds();
     for seed in 0..scaled(kinds.len() as u64) {
@@ -145,7 +145,7 @@ fn a_transaction_sees_what_it_writes_and_nobody_else_does() {
                 }
             }
             compare(&tx, &truth, &format!("round {round}"));
-            assert_eq!(read(&db.view().unwrap()), before.model(), "nobody sees what is not committed");
+            assert_eq!(read(&db.view().unwrap()), before.model(), "uncommitted writes are invisible");
             if random.below(4) == 0 {
                 drop(tx);
                 truth = before.clone();
@@ -162,8 +162,8 @@ fn a_transaction_sees_what_it_writes_and_nobody_else_does() {
     }
 }
 
-/// Something that a transaction reads.
-pub type Look<'a> = Box<dyn Fn(&Transaction<'_>) + 'a>;
+/// A read of a transaction.
+pub type Look<'a> = Box<dyn Fn(&OptimisticTransaction<'_>) + 'a>;
 
 /// The graph that the cases of [`conflicts`] and [`harmless`] begin with.
 pub fn before() -> Vec<Update> {
@@ -177,12 +177,12 @@ pub fn before() -> Vec<Update> {
     ]
 }
 
-/// What conflicts with what: in a graph that begins with `before`, a transaction reads with `reads`, `writes` commits
-/// once, and the transaction writes and commits.
+/// Runs a conflict case: in a graph that begins with `before`, a transaction reads with `reads`, `writes` commits, and
+/// the transaction writes and commits.
 pub fn meets_over(
     (options, before): (GraphOptions, &[Update]),
-    reads: impl Fn(&Transaction<'_>),
-    writes: impl FnOnce(&Database, &Pool),
+    reads: impl Fn(&OptimisticTransaction<'_>),
+    writes: impl FnOnce(&Engine, &Pool),
 ) -> Result<(), String> {
     let pool = Pool::new(1).unwrap();
     let db = database(options);
@@ -205,29 +205,33 @@ pub fn meets_over(
     })
 }
 
-fn meets(options: GraphOptions, reads: impl Fn(&Transaction<'_>), writes: &[Update]) -> Result<(), String> {
-    let writes = |db: &Database, pool: &Pool| {
+fn meets(options: GraphOptions, reads: impl Fn(&OptimisticTransaction<'_>), writes: &[Update]) -> Result<(), String> {
+    let writes = |db: &Engine, pool: &Pool| {
         db.apply(writes, Missing::Lenient, pool).unwrap();
     };
     meets_over((options, &before()), reads, writes)
 }
 
-/// What the error of a conflict says.
+/// The text of a conflict.
 pub fn conflict(what: &str) -> String {
     format!("{what} changed since the transaction began: try it again")
 }
 
-/// What is named in the error, the graph, what is read, and what changes it.
+/// The name in the error, the graph, the read, and the conflicting update.
 pub type Case = (&'static str, GraphOptions, Look<'static>, Update);
 
-/// Looks for the vertices with a value.
+/// Searches for the vertices with a value.
 fn finds(name: &'static str, value: i64) -> Look<'static> {
     Box::new(move |t| drop(t.find(name, &value.into())))
 }
 
+fn neighbors(vertex: &'static str, direction: Direction) -> Look<'static> {
+    Box::new(move |t| drop(t.neighbors(&key(vertex), direction)))
+}
+
 /// Reads that conflict with an update of [`before`].
 pub fn conflicts() -> Vec<Case> {
-    let undirected = GraphOptions { direction: graph::Direction::Undirected, ..strings() };
+    let undirected = GraphOptions { graph_kind: anden_graph::GraphKind::Undirected, ..strings() };
     let add = |u: &str, v: &str| Update::add_edge(u, v);
     let removed = |v: &str| Update::RemoveVertex(v.into());
     vec![
@@ -239,19 +243,19 @@ pub fn conflicts() -> Vec<Case> {
         ),
         ("the edge from a to c", strings(), Box::new(|t| drop(t.has_edge(&key("a"), &key("c")))), add("a", "c")),
         ("the edge from a to c", undirected, Box::new(|t| drop(t.has_edge(&key("c"), &key("a")))), add("a", "c")),
-        ("the out-edges of vertex a", strings(), Box::new(|t| drop(t.degree(&key("a"), Side::Out))), add("a", "c")),
-        ("the out-edges of vertex a", undirected, Box::new(|t| drop(t.neighbors(&key("a"), Side::In))), add("c", "a")),
-        ("the in-edges of vertex c", strings(), Box::new(|t| drop(t.neighbors(&key("c"), Side::In))), add("a", "c")),
-        ("the in-edges of vertex c", strings(), Box::new(|t| drop(t.neighbors(&key("c"), Side::In))), removed("b")),
-        ("the out-edges of vertex a", strings(), Box::new(|t| drop(t.neighbors(&key("a"), Side::Out))), removed("b")),
+        (
+            "the out-edges of vertex a",
+            strings(),
+            Box::new(|t| drop(t.degree(&key("a"), Direction::Out))),
+            add("a", "c"),
+        ),
+        ("the out-edges of vertex a", undirected, neighbors("a", Direction::In), add("c", "a")),
+        ("the in-edges of vertex c", strings(), neighbors("c", Direction::In), add("a", "c")),
+        ("the in-edges of vertex c", strings(), neighbors("c", Direction::In), removed("b")),
+        ("the out-edges of vertex a", strings(), neighbors("a", Direction::Out), removed("b")),
         ("the edge from a to b", strings(), Box::new(|t| drop(t.has_edge(&key("a"), &key("b")))), removed("b")),
         ("the existence of vertex lone", strings(), Box::new(|t| drop(t.has_vertex(&key("lone")))), removed("lone")),
-        (
-            "the existence of vertex lone",
-            strings(),
-            Box::new(|t| drop(t.neighbors(&key("lone"), Side::Out))),
-            removed("lone"),
-        ),
+        ("the existence of vertex lone", strings(), neighbors("lone", Direction::Out), removed("lone")),
         ("the existence of vertex gone", strings(), Box::new(|t| drop(t.has_vertex(&key("gone")))), add("a", "gone")),
         ("the existence of vertex new", strings(), Box::new(|t| drop(t.has_vertex(&key("new")))), add("a", "new")),
         (
@@ -282,15 +286,15 @@ pub fn conflicts() -> Vec<Case> {
     ]
 }
 
-/// Reads that an update of [`before`] leaves as they are.
+/// Reads that an update of [`before`] does not affect.
 pub fn harmless() -> Vec<(Look<'static>, Update)> {
     let add = |u: &str, v: &str| Update::add_edge(u, v);
     let removed = |v: &str| Update::RemoveVertex(v.into());
     vec![
         (Box::new(|t| drop(t.has_edge(&key("a"), &key("b")))), add("a", "c")),
         (Box::new(|t| drop(t.has_edge(&key("a"), &key("c")))), removed("lone")),
-        (Box::new(|t| drop(t.neighbors(&key("a"), Side::Out))), add("b", "a")),
-        (Box::new(|t| drop(t.neighbors(&key("a"), Side::In))), add("a", "c")),
+        (neighbors("a", Direction::Out), add("b", "a")),
+        (neighbors("a", Direction::In), add("a", "c")),
         (Box::new(|t| drop(t.has_vertex(&key("a")))), add("a", "new")),
         (Box::new(|t| drop(t.vertex_value(&key("c"), "size"))), add("c", "a")),
         (finds("size", 1), removed("b")),
@@ -301,7 +305,7 @@ pub fn harmless() -> Vec<(Look<'static>, Update)> {
 }
 
 #[test]
-fn what_is_read_conflicts_with_what_changes_it() {
+fn reads_conflict_with_changes_to_them() {
     for (what, options, reads, write) in conflicts() {
         let error = meets(options, reads, std::slice::from_ref(&write)).unwrap_err();
         assert_eq!(error, conflict(what), "{write:?}");
@@ -311,21 +315,21 @@ fn what_is_read_conflicts_with_what_changes_it() {
     }
 }
 
-/// Algorithms ask which ids are vertices, and questions whether one is.
+/// Algorithms ask for all vertices, and queries whether one id is a vertex.
 #[test]
 fn vertices_that_are_met_in_the_graph_are_read() {
     let new = [Update::add_edge("a", "new")];
     let looks: [Look<'_>; 4] = [
         Box::new(|t| assert!((0..t.graph().vertex_bound() as u32).any(|v| t.graph().is_live(v)))),
-        Box::new(|t| assert!(t.graph().for_each_out_page(0..2, |_| ControlFlow::Break(())).is_break())),
-        // Whoever makes a vertex may be given an id that there is not yet.
+        Box::new(|t| assert!(t.graph().for_each_page(Direction::Out, 0..2, |_| ControlFlow::Break(())).is_break())),
+        // A new vertex may get an id that does not exist yet.
         Box::new(|t| assert!(!t.graph().has_vertex(5))),
         Box::new(|t| assert!(t.key(5).is_err())),
     ];
     for look in looks {
         assert!(meets(strings(), look, &new).unwrap_err().starts_with("the set of vertices"));
     }
-    let asks = |t: &Transaction<'_>| assert!(t.graph().has_vertex(3));
+    let asks = |t: &OptimisticTransaction<'_>| assert!(t.graph().has_vertex(3));
     meets(strings(), asks, &new).unwrap();
     let error = meets(strings(), asks, &[Update::RemoveVertex("lone".into())]).unwrap_err();
     assert!(error.starts_with("the existence of vertex lone"), "{error}");
@@ -343,10 +347,10 @@ fn keys_that_are_ids_conflict_where_they_become_vertices() {
     assert!(tx.has_vertex(&4.into()).unwrap(), "ids below are vertices too");
     assert_eq!(tx.num_vertices(), 6);
     drop(tx);
-    let looks: [fn(&Transaction<'_>, u64) -> bool; 3] = [
+    let looks: [fn(&OptimisticTransaction<'_>, u64) -> bool; 3] = [
         |t, id| t.has_vertex(&id.into()).unwrap(),
         |t, id| t.graph().has_vertex(id as u32),
-        |t, id| t.graph().out_degree(id as u32) > 0,
+        |t, id| t.graph().degree(Direction::Out, id as u32) > 0,
     ];
     for (place, look) in looks.into_iter().enumerate() {
         let asked = 7 + 10 * place as u64;
@@ -358,7 +362,7 @@ fn keys_that_are_ids_conflict_where_they_become_vertices() {
             assert_eq!(tx.commit().is_err(), is_seen, "look {place}: vertex {other}");
         }
     }
-    // An id that is a vertex for a larger one that was made here: others may make it before, or remove it.
+    // The id exists because this transaction made a larger one. Other transactions may make it before, or remove it.
     for (asked, is_seen) in [(50, true), (100, false)] {
         let mut tx = db.begin(&pool).unwrap();
         tx.add_vertex(&100.into()).unwrap();
@@ -370,48 +374,49 @@ fn keys_that_are_ids_conflict_where_they_become_vertices() {
     }
 }
 
-/// In an ordered graph the edge of two new vertices belongs to the list of the one that gets its id first.
+/// In an ordered graph, an edge of two new vertices belongs to the list of the vertex that gets its id first.
 #[test]
 fn lists_of_new_vertices_conflict_where_their_edges_turn() {
     let pool = Pool::new(1).unwrap();
     let options = GraphOptions { ordered: true, ..strings() };
-    let lists = |tx: &Transaction<'_>, side| ["a", "b"].map(|u| tx.neighbors(&key(u), side).unwrap());
-    for side in [Side::Out, Side::In] {
+    let lists =
+        |tx: &OptimisticTransaction<'_>, direction| ["a", "b"].map(|u| tx.neighbors(&key(u), direction).unwrap());
+    for direction in [Direction::Out, Direction::In] {
         for (made, read, is_seen) in [("a", "a", true), ("a", "b", true), ("b", "a", false), ("b", "b", true)] {
             let db = database(options);
             let mut tx = db.begin(&pool).unwrap();
-            // The edge is that from b to a.
+            // The edge leads from b to a.
             tx.add_edge(&key("b"), &key("a"), None).unwrap();
-            let before = tx.neighbors(&key(read), side).unwrap();
+            let before = tx.neighbors(&key(read), direction).unwrap();
             db.apply(&[Update::AddVertex(key(made))], Default::default(), &pool).unwrap();
             let done = tx.commit();
-            assert_eq!(done.is_err(), is_seen, "{made} is made, the {side:?}-list of {read} was read");
+            assert_eq!(done.is_err(), is_seen, "{made} is made, the {direction:?}-list of {read} was read");
             if done.is_ok() {
-                let after = lists(&db.begin(&pool).unwrap(), side);
+                let after = lists(&db.begin(&pool).unwrap(), direction);
                 assert_eq!(after[usize::from(read == "b")], before);
             }
         }
     }
-    // Who only writes reads nothing.
+    // A blind write reads nothing.
     let db = database(options);
     let mut tx = db.begin(&pool).unwrap();
     tx.add_edge(&key("b"), &key("a"), None).unwrap();
-    assert_eq!(lists(&tx, Side::Out), [vec![], vec![key("a")]]);
+    assert_eq!(lists(&tx, Direction::Out), [vec![], vec![key("a")]]);
     let mut blind = db.begin(&pool).unwrap();
     blind.add_edge(&key("b"), &key("a"), None).unwrap();
     db.apply(&[Update::AddVertex(key("a"))], Default::default(), &pool).unwrap();
     blind.commit().unwrap();
     assert!(tx.commit().is_err());
-    assert_eq!(lists(&db.begin(&pool).unwrap(), Side::Out), [vec![key("b")], vec![]]);
+    assert_eq!(lists(&db.begin(&pool).unwrap(), Direction::Out), [vec![key("b")], vec![]]);
 }
 
-/// What a transaction is told of the values of edges that it wrote is what its commit leaves.
+/// A transaction reads its edge values as its commit leaves them.
 #[test]
 fn values_of_edges_are_those_that_the_commit_leaves() {
-    type Step = fn(&mut Transaction<'_>) -> Result<(), Error>;
+    type Step = fn(&mut OptimisticTransaction<'_>) -> Result<(), Error>;
     let pool = Pool::new(1).unwrap();
     let directed = GraphOptions { edge_properties: true, ..strings() };
-    let undirected = GraphOptions { direction: graph::Direction::Undirected, ..directed };
+    let undirected = GraphOptions { graph_kind: anden_graph::GraphKind::Undirected, ..directed };
     let multigraph = GraphOptions { multigraph: true, ..directed };
     let cases: [(&str, GraphOptions, [OwnedValue; 2], Step); 8] = [
         ("both ways", undirected, [2.into(), 2.into()], |t| {
@@ -449,8 +454,9 @@ fn values_of_edges_are_those_that_the_commit_leaves() {
             t.set_edge_value(&key("a"), &key("b"), "p", 3.into())
         }),
     ];
-    let values =
-        |t: &Transaction<'_>| [("a", "b"), ("b", "a")].map(|(u, v)| t.edge_value(&key(u), &key(v), "p").unwrap());
+    let values = |t: &OptimisticTransaction<'_>| {
+        [("a", "b"), ("b", "a")].map(|(u, v)| t.edge_value(&key(u), &key(v), "p").unwrap())
+    };
     for (what, options, expected, step) in cases {
         let db = database(options);
         db.apply(&[Update::add_edge("a", "b"), Update::set_edge("a", "b", "p", 9)], Default::default(), &pool).unwrap();
@@ -462,9 +468,9 @@ fn values_of_edges_are_those_that_the_commit_leaves() {
     }
 }
 
-/// To take away what nobody has is to read that nobody has it.
+/// Removing a missing value reads its absence.
 #[test]
-fn a_value_that_is_not_there_conflicts_with_one_that_comes() {
+fn removing_absent_value_conflicts_with_its_insertion() {
     let pool = Pool::new(1).unwrap();
     let db = database(strings());
     db.apply(&[Update::add_edge("a", "b")], Default::default(), &pool).unwrap();
@@ -479,7 +485,7 @@ fn a_value_that_is_not_there_conflicts_with_one_that_comes() {
 }
 
 #[test]
-fn a_request_that_is_wrong_hurts_nobody_and_burns_no_id() {
+fn refused_request_leaves_group_and_ids_intact() {
     let pool = Pool::new(1).unwrap();
     let db = database(strings());
     let good = db.submit(&[Update::add_edge("a", "b"), Update::set_vertex("a", "size", 1)], &pool).unwrap();
@@ -488,7 +494,8 @@ fn a_request_that_is_wrong_hurts_nobody_and_burns_no_id() {
     let weighted = db.submit(&[Update::add_weighted_edge("p", "q", 3)], &pool).unwrap();
     let last = db.submit(&[Update::add_edge("b", "c")], &pool).unwrap();
     let epoch = last.wait().unwrap();
-    assert_eq!(wrong.wait().unwrap_err().to_string(), "vertex x: 0.5 is no value of type i64 (\"size\")");
+    let expected = "vertex x: property \"size\": expected a value of type i64, found '0.5'";
+    assert_eq!(wrong.wait().unwrap_err().to_string(), expected);
     assert!(weighted.wait().is_err());
     assert_eq!(good.wait().unwrap(), epoch);
     let view = db.view().unwrap();
@@ -510,14 +517,14 @@ fn a_set_value_brings_back_a_removed_vertex() {
     assert_eq!(reader.vertex_value(&key("a"), "old").unwrap(), 1.into());
     reader.set_vertex_value(&key("a"), "size", 4.into()).unwrap();
     db.apply(&[Update::RemoveVertex(key("a"))], Default::default(), &pool).unwrap();
-    // Only what was read conflicts: the value alone is written blindly.
+    // Only reads conflict: a value alone is written blindly.
     let error = reader.commit().unwrap_err();
     assert!(matches!(&error, Error::Conflict { what } if what == "the existence of vertex a"), "{error}");
     tx.commit().unwrap();
     let tx = db.begin(&pool).unwrap();
     let values = ["size", "old"].map(|name| tx.vertex_value(&key("a"), name).unwrap());
     assert_eq!(values, [3.into(), OwnedValue::Null]);
-    assert_eq!(tx.degree(&key("a"), Side::Out).unwrap(), 0);
+    assert_eq!(tx.degree(&key("a"), Direction::Out).unwrap(), 0);
     let mut tx = db.begin(&pool).unwrap();
     let error = tx.set_weight(&key("a"), &key("c"), EdgeWeight::Integer(1)).unwrap_err();
     assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::NotFound, "there is no edge from a to c"));
@@ -529,9 +536,9 @@ fn an_append_changes_whatever_was_read() {
     let db = database(strings());
     db.apply(&[Update::AddVertex(key("a"))], Default::default(), &pool).unwrap();
     let mut tx = db.begin(&pool).unwrap();
-    assert_eq!(tx.degree(&key("a"), Side::Out).unwrap(), 0);
+    assert_eq!(tx.degree(&key("a"), Direction::Out).unwrap(), 0);
     let changes = anden_engine::Changes { added: vec![(key("a"), key("b"), None)], ..Default::default() };
-    db.append_changes(&changes, &Default::default(), &pool, &base::progress::Silent).unwrap();
+    db.append_changes(&changes, &Default::default(), &pool, &anden_base::progress::Silent).unwrap();
     tx.add_vertex(&key("c")).unwrap();
     assert!(tx.commit().is_err());
     let mut tx = db.begin(&pool).unwrap();
@@ -540,19 +547,19 @@ fn an_append_changes_whatever_was_read() {
     tx.commit().unwrap();
 }
 
-/// A commit of -0.0 over 0.0, or the reverse, was taken for one that changes nothing.
+/// Regression: a commit of -0.0 over 0.0, or the reverse, counted as no change.
 #[test]
 fn the_sign_of_zero_is_committed() {
     let pool = Pool::new(1).unwrap();
     let (a, b) = (key("a"), key("b"));
     for weight_type in [WeightType::F32, WeightType::F64] {
         let db = database(GraphOptions { weight_type: Some(weight_type), ..strings() });
-        let is_negative = |tx: &Transaction<'_>| match tx.weight(&a, &b).unwrap() {
+        let is_negative = |tx: &OptimisticTransaction<'_>| match tx.weight(&a, &b).unwrap() {
             Some(EdgeWeight::Real(weight)) => weight.is_sign_negative(),
             other => panic!("{other:?} is no floating weight"),
         };
         db.apply(&[Update::add_weighted_edge("a", "b", 0.0)], Default::default(), &pool).unwrap();
-        // Over what is live, and over what is in a snapshot.
+        // Over a value in the memtable, and over one in a snapshot.
         for (weight, is_live) in [(-0.0, true), (0.0, true), (-0.0, false), (0.0, false)] {
             if !is_live {
                 db.checkpoint(None).unwrap();
@@ -576,10 +583,10 @@ fn requests_of_one_group_see_each_other() {
         let db = database(strings());
         db.apply(&[Update::add_edge("a", "b")], Default::default(), &pool).unwrap();
         let mut tx = db.begin(&pool).unwrap();
-        assert_eq!(tx.degree(&key("a"), Side::Out).unwrap(), 1);
+        assert_eq!(tx.degree(&key("a"), Direction::Out).unwrap(), 1);
         tx.add_vertex(&key("seen")).unwrap();
         let mut other = db.begin(&pool).unwrap();
-        assert_eq!(other.degree(&key("a"), Side::In).unwrap(), 0);
+        assert_eq!(other.degree(&key("a"), Direction::In).unwrap(), 0);
         other.add_vertex(&key("other")).unwrap();
         let first = db.submit(&[first], &pool).unwrap();
         let (second, third) = (tx.submit().unwrap(), other.submit().unwrap());
@@ -591,7 +598,7 @@ fn requests_of_one_group_see_each_other() {
 }
 
 #[test]
-fn who_keeps_losing_is_let_in_alone() {
+fn starved_transaction_is_admitted_exclusively() {
     let pool = Pool::new(1).unwrap();
     let db = database(strings());
     let mut num_tries = 0;
@@ -599,7 +606,7 @@ fn who_keeps_losing_is_let_in_alone() {
         num_tries += 1;
         let num_edges = tx.num_edges();
         if num_tries < 20 {
-            // Somebody else is always faster; and commits beside a transaction that is alone do not wait for it.
+            // A rival commit is always faster, and does not wait for an exclusive transaction.
             let (u, v) = (format!("u{num_tries}"), format!("v{num_tries}"));
             db.apply(&[Update::add_edge(u.as_str(), v.as_str())], Default::default(), &pool)?;
         }
@@ -612,7 +619,7 @@ fn who_keeps_losing_is_let_in_alone() {
 }
 
 #[test]
-fn who_is_alone_commits_before_what_was_submitted_meanwhile() {
+fn exclusive_transaction_commits_before_submitted_requests() {
     let pool = Pool::new(1).unwrap();
     let db = database(strings());
     let mut num_tries = 0;
@@ -621,7 +628,7 @@ fn who_is_alone_commits_before_what_was_submitted_meanwhile() {
         num_tries += 1;
         assert!(num_tries < 20, "it never gets in");
         let num_edges = tx.num_edges();
-        // Committed once somebody waits for it, or for a later one.
+        // Committed when a thread waits for this commit or a later one.
         let (u, v) = (format!("u{num_tries}"), format!("v{num_tries}"));
         rivals.push(db.submit(&[Update::add_edge(u.as_str(), v.as_str())], &pool)?);
         tx.set_vertex_value_or_make("count", num_edges)
@@ -636,7 +643,7 @@ fn who_is_alone_commits_before_what_was_submitted_meanwhile() {
     assert_eq!(db.view().unwrap().num_edges(), 7);
 }
 
-/// Appends do not pass through the queue, and went on beside a transaction that was let in alone: it could lose for ever.
+/// Regression: appends bypass the queue and continued beside an exclusive transaction, which could lose for ever.
 #[test]
 fn appends_wait_for_who_is_alone() {
     let pool = Pool::new(1).unwrap();
@@ -645,7 +652,7 @@ fn appends_wait_for_who_is_alone() {
         let pool = Pool::new(1).unwrap();
         let edge = (key("a"), key(&format!("b{number}")), None);
         let changes = anden_engine::Changes { added: vec![edge], ..Default::default() };
-        db.append_changes(&changes, &Default::default(), &pool, &base::progress::Silent).unwrap();
+        db.append_changes(&changes, &Default::default(), &pool, &anden_base::progress::Silent).unwrap();
     };
     let (num_appends, is_done) = (AtomicU32::new(0), AtomicBool::new(false));
     let mut num_tries = 0;
@@ -660,7 +667,7 @@ fn appends_wait_for_who_is_alone() {
             num_tries += 1;
             let num_edges = tx.num_edges();
             let (begin, before) = (Instant::now(), num_appends.load(Ordering::Acquire));
-            // The second one that is done began after the transaction: it loses, unless it is alone.
+            // The second finished append began after the transaction, which therefore loses unless it is exclusive.
             let is_beaten = || num_appends.load(Ordering::Acquire) >= before + 2;
             while !is_beaten() && (num_tries <= 6 || begin.elapsed() < Duration::from_millis(200)) {
                 std::thread::yield_now();
@@ -674,7 +681,7 @@ fn appends_wait_for_who_is_alone() {
         is_done.store(true, Ordering::Release);
     });
     assert_eq!((num_tries, db.commit_stats().admitted_alone), (7, 1));
-    // Who is alone may append itself: it waits for nobody, and loses by that.
+    // An exclusive transaction may append itself. That append does not wait, and makes the transaction lose.
     let mut num_tries = 0;
     db.transact(&pool, |tx| -> Result<(), Error> {
         num_tries += 1;
@@ -688,12 +695,12 @@ fn appends_wait_for_who_is_alone() {
     assert_eq!((num_tries, db.commit_stats().admitted_alone), (9, 4));
 }
 
-/// Gives a vertex a value.
+/// Sets a value of the counter vertex.
 trait Count {
     fn set_vertex_value_or_make(&mut self, name: &str, value: u64) -> Result<(), Error>;
 }
 
-impl Count for Transaction<'_> {
+impl Count for OptimisticTransaction<'_> {
     fn set_vertex_value_or_make(&mut self, name: &str, value: u64) -> Result<(), Error> {
         self.set_vertex_value(&name.into(), "value", (value as i64).into())
     }
@@ -703,9 +710,9 @@ impl Count for Transaction<'_> {
 fn a_handle_for_reading_begins_nothing() {
     let pool = Pool::new(1).unwrap();
     let storage: Arc<dyn Storage> = Arc::new(FaultStorage::default());
-    let db = Database::create_in(storage.clone(), Path::new("db"), strings()).unwrap();
+    let db = Engine::create_in(storage.clone(), Path::new("db"), strings()).unwrap();
     db.close().unwrap();
-    let db = Database::open_read_only_in(storage, Path::new("db")).unwrap();
+    let db = Engine::open_read_only_in(storage, Path::new("db")).unwrap();
     assert!(matches!(db.begin(&pool), Err(Error::ReadOnly { .. })));
     assert!(matches!(db.submit(&[], &pool), Err(Error::ReadOnly { .. })));
     let num_edges = db.read(|view| Ok::<_, Error>(view.num_edges())).unwrap();
@@ -713,13 +720,13 @@ fn a_handle_for_reading_begins_nothing() {
 }
 
 #[test]
-fn what_could_not_be_logged_is_no_conflict() {
+fn failed_wal_write_causes_no_conflict() {
     let pool = Pool::new(1).unwrap();
     let disk = FaultStorage::default();
-    let db = Database::create_in(Arc::new(disk.clone()), Path::new("db"), strings()).unwrap();
+    let db = Engine::create_in(Arc::new(disk.clone()), Path::new("db"), strings()).unwrap();
     db.apply(&[Update::add_edge("a", "b")], Default::default(), &pool).unwrap();
     let mut tx = db.begin(&pool).unwrap();
-    assert_eq!(tx.degree(&key("a"), Side::Out).unwrap(), 1);
+    assert_eq!(tx.degree(&key("a"), Direction::Out).unwrap(), 1);
     let epoch = db.epoch();
     disk.set_plan(FaultPlan::FailNext("wal", std::io::ErrorKind::StorageFull));
     let pending = [("a", "c"), ("a", "d")].map(|(u, v)| db.submit(&[Update::add_edge(u, v)], &pool).unwrap());

@@ -1,22 +1,21 @@
-//! Unique indexes: what they refuse, to whom, and that nothing of what they refuse happens.
+//! Unique indexes: the changes that they refuse, the errors, and that refused changes have no effect.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
 use anden_engine::{
-    AppendOptions, Changes, Database, Error, ErrorKind, IndexKind, Key, Missing, Result, Transaction, Update,
+    AppendOptions, Changes, Engine, Error, ErrorKind, IndexKind, Key, Missing, OptimisticTransaction, Result, Update,
 };
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::storage::FaultStorage;
-use graph::property::OwnedValue;
-use testkit::Random;
+use anden_graph::property::OwnedValue;
+use anden_testkit::{FaultStorage, Random};
 
 use crate::transactions::{key, strings};
 
 struct Scene {
-    db: Database,
+    db: Engine,
     disk: FaultStorage,
     pool: Pool,
 }
@@ -25,10 +24,10 @@ fn email(vertex: &str, value: &str) -> Update {
     Update::set_vertex(vertex, "email", value)
 }
 
-/// A unique index of e-mail addresses: those of ann are in a snapshot, those of bob are not.
+/// A unique index of e-mail addresses. Those of ann are in a snapshot, those of bob in the memtable.
 fn scene() -> Scene {
     let (disk, pool) = (FaultStorage::default(), Pool::new(1).unwrap());
-    let db = Database::create_in(Arc::new(disk.clone()), Path::new("db"), strings()).unwrap();
+    let db = Engine::create_in(Arc::new(disk.clone()), Path::new("db"), strings()).unwrap();
     db.apply(&[email("ann", "a@x"), Update::AddVertex(key("cid"))], Missing::Lenient, &pool).unwrap();
     db.create_index("email", IndexKind::Unique, &Silent).unwrap();
     db.apply(&[email("bob", "b@x")], Missing::Lenient, &pool).unwrap();
@@ -54,7 +53,7 @@ impl Scene {
         self.db.apply(updates, Missing::Lenient, &self.pool).map(drop)
     }
 
-    fn begin(&self) -> Transaction<'_> {
+    fn begin(&self) -> OptimisticTransaction<'_> {
         self.db.begin(&self.pool).unwrap()
     }
 
@@ -72,14 +71,14 @@ fn a_transaction_stays_usable_after_a_violation() {
         refused(tx.set_vertex_value(&key("cid"), "email", value.into()), "cid", value, holder);
     }
     assert!(tx.is_read_only() && !tx.has_vertex(&key("new")).unwrap(), "the calls have no effect");
-    // The value of a vertex itself is no violation, nor is one that was taken away or whose vertex goes.
+    // A vertex may keep its value, and take one that was removed or whose vertex is removed.
     tx.set_vertex_value(&key("ann"), "email", "a@x".into()).unwrap();
     tx.set_vertex_value(&key("ann"), "email", "a2@x".into()).unwrap();
     tx.set_vertex_value(&key("cid"), "email", "a@x".into()).unwrap();
     tx.remove_vertex(&key("bob")).unwrap();
     tx.set_vertex_value(&key("dan"), "email", "b@x".into()).unwrap();
     refused(tx.set_vertex_value(&key("ann"), "email", "b@x".into()), "ann", "b@x", "dan");
-    // Several vertices have none.
+    // Several vertices may have no value.
     for vertex in ["eve", "fay"] {
         tx.add_vertex(&key(vertex)).unwrap();
         tx.set_vertex_value(&key(vertex), "email", OwnedValue::Null).unwrap();
@@ -93,7 +92,7 @@ fn a_transaction_stays_usable_after_a_violation() {
 }
 
 #[test]
-fn a_race_for_a_value_is_a_conflict_and_then_a_violation() {
+fn unique_value_race_conflicts_then_violates() {
     let scene = scene();
     let (mut first, mut second) = (scene.begin(), scene.begin());
     first.set_vertex_value(&key("cid"), "email", "new@x".into()).unwrap();
@@ -141,7 +140,7 @@ fn a_batch_is_checked_as_a_whole() {
     refused(scene.apply(&[&padding[..], &[email("dan", "a@x")]].concat()), "dan", "a@x", "ann");
     refused(scene.db.apply(&[email("cid", "a@x")], Missing::Strict, &scene.pool), "cid", "a@x", "ann");
     assert_eq!(scene.db.view().unwrap().vertex(&key("x")).unwrap(), None, "all or nothing");
-    // Two vertices swap their values; one takes that of a vertex that goes.
+    // Two vertices swap their values, and one takes that of a removed vertex.
     scene.apply(&[email("ann", "b@x"), email("bob", "a@x")]).unwrap();
     scene.apply(&[email("cid", "b@x"), Update::RemoveVertex(key("ann"))]).unwrap();
     scene.apply(&[email("dan", "b@x"), email("dan", "d@x")]).unwrap();
@@ -226,28 +225,28 @@ fn a_transaction_across_a_change_of_indexes_loses() {
 #[test]
 fn a_reader_and_a_recovery_know_the_index() {
     let scene = scene();
-    let reader = Database::open_read_only_in(Arc::new(scene.disk.clone()), Path::new("db")).unwrap();
-    let found = |db: &Database, value: &str| {
+    let reader = Engine::open_read_only_in(Arc::new(scene.disk.clone()), Path::new("db")).unwrap();
+    let found = |db: &Engine, value: &str| {
         let view = db.view().unwrap();
         assert_eq!(view.properties().index(0), Some(IndexKind::Unique));
-        view.properties().find(0, graph::property::PropertyValue::String(value)).unwrap()
+        view.properties().find(0, anden_graph::property::PropertyValue::String(value)).unwrap()
     };
     assert_eq!((found(&reader, "a@x"), found(&reader, "b@x")), (vec![0], vec![2]));
     scene.apply(&[email("cid", "c@x")]).unwrap();
-    assert_eq!(found(&reader, "c@x"), []);
+    assert_eq!(found(&reader, "c@x"), Vec::<u32>::new());
     reader.refresh().unwrap();
     assert_eq!(found(&reader, "c@x"), [1]);
-    // A process that ends without closing leaves the log.
+    // A process that ends without closing leaves the WAL.
     let disk = scene.disk.after_crash(1);
     std::mem::forget(scene);
-    let db = Database::open_in(Arc::new(disk), Path::new("db")).unwrap();
+    let db = Engine::open_in(Arc::new(disk), Path::new("db")).unwrap();
     assert_eq!((found(&db, "a@x"), found(&db, "b@x"), found(&db, "c@x")), (vec![0], vec![2], vec![1]));
     let pool = Pool::new(1).unwrap();
     refused(db.apply(&[email("dan", "c@x")], Missing::Lenient, &pool), "dan", "c@x", "cid");
     db.verify(&pool).unwrap();
 }
 
-/// Random batches over few values: each is refused exactly where a model says so.
+/// Random batches over few values are refused exactly as by a model.
 #[test]
 fn a_model_refuses_the_same_batches() {
     for seed in 0..6 {

@@ -1,70 +1,57 @@
-//! A plain model of a graph with snapshots: one set of edges for each, and nothing shared.
+//! A plain model of a graph with snapshots: one set of edges for each, without sharing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use anden_engine::{Changes, Duplicates, EdgeWeight, GraphOptions, Key, KeyScheme, View};
-use graph::property::{OwnedValue, PropertyType, PropertyValue};
-use graph::{Direction, Graph as _, InEdges, Page, Weight, WeightType, WeightedEdges};
+use anden_engine::{Changes, Duplicates, EdgeWeight, GraphOptions, Key, KeyScheme, SnapshotView};
+use anden_graph::property::{OwnedValue, PropertyType, PropertyValue};
+use anden_graph::{Direction, Graph as _, GraphKind, Page, Weight, WeightType, WeightedEdges};
+use anden_testkit::ModelGraph;
 
-/// Edges by their ends, each with the weights of its parallel copies, ascending; with their rows, where lists have rows.
-pub type Edges = BTreeMap<(u32, u32), Vec<u32>>;
+/// Edges with their weights, ascending. Graphs with rows have rows instead of weights.
+pub type Edges = ModelGraph<u32, u32>;
 
-/// Values of properties that are not null, by name and vertex.
+/// Property values that are not null, by name and vertex.
 pub type Values = BTreeMap<(String, u32), OwnedValue>;
 
-/// A graph at one snapshot, between ids.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// A graph at one snapshot, by ids.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Graph {
     pub bound: u32,
-    pub live: BTreeSet<u32>,
+    /// The live vertices, and the edges.
     pub edges: Edges,
-    /// The properties that there are.
+    /// The properties and their types.
     pub schema: Vec<(String, PropertyType)>,
     pub values: Values,
 }
 
 impl Graph {
-    pub fn num_edges(&self) -> u64 {
-        self.edges.values().map(|weights| weights.len() as u64).sum()
-    }
-
-    /// The edges that are here and not in `other`: weights count, and so does how many there are.
-    pub fn minus(&self, other: &Self) -> Edges {
-        let mut left = self.edges.clone();
-        for (pair, weights) in &other.edges {
-            let Some(mine) = left.get_mut(pair) else { continue };
-            for weight in weights {
-                if let Some(place) = mine.iter().position(|mine| mine == weight) {
-                    mine.remove(place);
-                }
-            }
-        }
-        left.retain(|_, weights| !weights.is_empty());
-        left
+    fn new(options: &GraphOptions) -> Self {
+        let edges = Edges::new(options.graph_kind).ordered(options.ordered).multigraph(options.multigraph);
+        Self { bound: 0, edges, schema: Vec::new(), values: Values::new() }
     }
 }
 
-/// A weight, and the number that properties hold, 0 without values.
+/// The weight of an edge, and the number in its properties, 0 without values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Beside {
     pub weight: u32,
     pub number: u32,
 }
 
-/// A database by the book.
+/// The model of a database.
 #[derive(Clone, Debug)]
 pub struct Model {
     pub options: GraphOptions,
     pub io_order: bool,
-    /// By id.
+    /// The keys, by id.
     pub keys: Vec<Key>,
-    /// The snapshots that were not dropped.
+    /// The existing snapshots.
     pub snapshots: BTreeMap<u32, (Option<String>, Graph)>,
-    /// Everything that is committed.
+    /// The newest committed graph.
     pub newest: Graph,
     pub next_number: u32,
-    /// Where lists have rows: what is beside each edge.
+    /// For graphs with rows: the weight and number of each row.
     pub rows: Vec<Beside>,
 }
 
@@ -85,13 +72,13 @@ impl Asked {
         self.added.len() + self.removed.len() + num_vertices + self.set.len()
     }
 
-    /// The same as the library takes it.
+    /// The changes in the type of the library.
     pub fn changes(&self, options: &GraphOptions) -> Changes {
         let weight = |asked: u32| {
             let Beside { weight, .. } = Beside::asked(asked, options);
             options.weight_type.map(|weight_type| match weight_type {
                 WeightType::U32 | WeightType::I64 => EdgeWeight::from(weight),
-                // Halves, so that floats are met that are no integers.
+                // Halves, so that floats are not all integers.
                 WeightType::F32 | WeightType::F64 => EdgeWeight::Real(f64::from(weight) / 2.0),
             })
         };
@@ -118,7 +105,7 @@ impl Asked {
 }
 
 impl Beside {
-    /// What a small number asks for.
+    /// The weight and number for a small number.
     fn asked(asked: u32, options: &GraphOptions) -> Self {
         match (options.weight_type, options.edge_properties) {
             (Some(_), true) => Self { weight: asked % 2, number: asked },
@@ -130,10 +117,10 @@ impl Beside {
 }
 
 impl Model {
-    /// A new database, whose first snapshot is empty.
+    /// A new database with an empty first snapshot.
     pub fn new(options: GraphOptions, io_order: bool) -> Self {
-        let snapshots = BTreeMap::from([(1, (None, Graph::default()))]);
-        let newest = Graph::default();
+        let newest = Graph::new(&options);
+        let snapshots = BTreeMap::from([(1, (None, newest.clone()))]);
         Self { options, io_order, keys: Vec::new(), snapshots, newest, next_number: 2, rows: Vec::new() }
     }
 
@@ -141,16 +128,7 @@ impl Model {
         self.keys.iter().position(|known| known == key).map(|id| id as u32)
     }
 
-    /// The key of an edge in the map, if the graph has such edges.
-    fn pair(&self, source: u32, target: u32) -> Option<(u32, u32)> {
-        let turns = self.options.ordered || self.options.direction == Direction::Undirected;
-        if self.options.ordered && source == target {
-            return None;
-        }
-        Some(if turns { (source.min(target), source.max(target)) } else { (source, target) })
-    }
-
-    /// Gives ids to keys that are new.
+    /// Gives ids to new keys.
     fn number(&mut self, asked: &Asked) {
         let ends = asked.added.iter().flat_map(|(u, v, _)| [u, v]);
         let mut set: Vec<_> = asked.set.iter().collect();
@@ -162,7 +140,7 @@ impl Model {
             let bound = largest.map_or(0, |largest| largest + 1).max(self.newest.bound.into());
             self.keys = (0..bound).map(Key::Integer).collect();
             let old_bound = self.newest.bound;
-            self.newest.live.extend(old_bound..bound as u32);
+            (old_bound..bound as u32).for_each(|id| self.newest.edges.add_vertex(id));
         } else {
             if !self.io_order {
                 named.sort();
@@ -176,59 +154,55 @@ impl Model {
         self.newest.bound = self.keys.len() as u32;
     }
 
-    /// Changes the newest graph; makes no snapshot of it.
+    /// Changes the newest graph without a snapshot.
     pub fn change(&mut self, asked: &Asked, duplicates: Duplicates) {
         let before = self.newest.clone();
         let known = |model: &Self, key: &Key| model.id(key).filter(|id| *id < model.newest.bound);
         for key in &asked.removed_vertices {
             let Some(gone) = known(self, key) else { continue };
-            self.newest.live.remove(&gone);
+            self.newest.edges.remove_vertex(gone);
             self.newest.values.retain(|(_, vertex), _| *vertex != gone);
-            self.newest.edges.retain(|&(u, v), _| u != gone && v != gone);
         }
         for (u, v) in &asked.removed {
-            let ends = known(self, u).zip(known(self, v));
-            if let Some(pair) = ends.and_then(|(u, v)| self.pair(u, v)) {
-                self.newest.edges.remove(&pair);
+            if let Some((u, v)) = known(self, u).zip(known(self, v)) {
+                self.newest.edges.remove_edges(u, v);
             }
         }
         self.number(asked);
-        let mut added = Edges::new();
+        let mut added = Graph::new(&self.options).edges.multigraph(true);
         for (u, v, weight) in &asked.added {
-            let (u, v) = (self.id(u).unwrap(), self.id(v).unwrap());
-            self.newest.live.extend([u, v]);
             let beside = Beside::asked(*weight, &self.options);
             let weight = if self.options.has_rows() { self.new_row(beside) } else { beside.weight };
-            if let Some(pair) = self.pair(u, v) {
-                added.entry(pair).or_default().push(weight);
-            }
+            added.add_edge(self.id(u).unwrap(), self.id(v).unwrap(), weight);
         }
-        for (pair, weights) in added {
+        added.vertices().iter().for_each(|&id| self.newest.edges.add_vertex(id));
+        for ((u, v), weights) in added.pairs() {
             let weight = match duplicates {
                 Duplicates::Auto | Duplicates::Min => weights.iter().min(),
                 Duplicates::Last => weights.last(),
                 Duplicates::Sum => Some(&weights.iter().sum()),
                 Duplicates::Keep => None,
             };
-            let known = self.newest.edges.entry(pair).or_default();
+            let mut known = self.newest.edges.remove_edges(u, v);
             match weight {
                 Some(row) if self.options.has_rows() => {
                     let mut beside = self.rows[*row as usize];
                     if let (0, Some(&known)) = (beside.number, known.first()) {
                         beside.number = self.rows[known as usize].number;
                     }
-                    let same = before.edges.get(&pair).map(|old| old[0]);
-                    *known = vec![same.filter(|old| self.rows[*old as usize] == beside).unwrap_or(*row)];
+                    let same = before.edges.edges_between(u, v).first().copied();
+                    known = vec![same.filter(|old| self.rows[*old as usize] == beside).unwrap_or(*row)];
                     self.rows[*row as usize] = beside;
                 }
-                Some(weight) => *known = vec![*weight],
+                Some(weight) => known = vec![*weight],
                 None => known.extend(weights),
             }
             known.sort_unstable();
+            known.into_iter().for_each(|weight| self.newest.edges.add_edge(u, v, weight));
         }
         for key in &asked.added_vertices {
             let id = self.id(key).unwrap();
-            self.newest.live.insert(id);
+            self.newest.edges.add_vertex(id);
         }
         let mut new: Vec<_> =
             asked.set.iter().filter_map(|(_, name, value)| Some((name, value.as_value().property_type()?))).collect();
@@ -240,7 +214,7 @@ impl Model {
         }
         for (key, name, value) in &asked.set {
             let id = self.id(key).unwrap();
-            self.newest.live.insert(id);
+            self.newest.edges.add_vertex(id);
             match value {
                 OwnedValue::Null => self.newest.values.remove(&(name.clone(), id)),
                 value => self.newest.values.insert((name.clone(), id), value.clone()),
@@ -253,7 +227,7 @@ impl Model {
         self.rows.len() as u32 - 1
     }
 
-    /// What is beside an edge, given its weight or its row.
+    /// The weight and number of an edge, from its weight or row.
     fn beside(&self, weight_or_row: u32) -> Beside {
         match self.options.has_rows() {
             true => self.rows[weight_or_row as usize],
@@ -261,14 +235,14 @@ impl Model {
         }
     }
 
-    /// What is beside each edge of every pair, ascending.
+    /// The weights and numbers of the edges of each pair, ascending.
     pub fn all_beside(&self, edges: &Edges) -> BTreeMap<(u32, u32), Vec<Beside>> {
-        let of_pair = |rows: &Vec<u32>| {
+        let of_pair = |rows: &[u32]| {
             let mut beside: Vec<_> = rows.iter().map(|&row| self.beside(row)).collect();
             beside.sort_unstable();
             beside
         };
-        edges.iter().map(|(&pair, rows)| (pair, of_pair(rows))).collect()
+        edges.pairs().map(|(pair, rows)| (pair, of_pair(rows))).collect()
     }
 
     /// Makes a snapshot of the newest graph.
@@ -279,22 +253,22 @@ impl Model {
         number
     }
 
-    /// The snapshot before, of those that were not dropped.
+    /// The preceding existing snapshot.
     pub fn before(&self, number: u32) -> Option<&Graph> {
         self.snapshots.range(..number).next_back().map(|(_, (_, graph))| graph)
     }
 
-    /// What a window shows.
+    /// The graph of a window.
     pub fn window(&self, first: u32, last: u32) -> Graph {
         let mut graph = self.snapshots[&last].1.clone();
         if let Some(before) = self.before(first) {
-            graph.edges = graph.minus(before);
+            graph.edges = graph.edges.minus(&before.edges);
         }
         graph
     }
 
-    /// Holds a view against a graph, in every way in which it can be read.
-    pub fn check(&self, view: &View, graph: &Graph) {
+    /// Compares a view with a graph, in every way to read it.
+    pub fn check(&self, view: &SnapshotView, graph: &Graph) {
         match self.options.weight_type {
             None => check_as::<u32>(self, view, graph, |_| 0),
             Some(WeightType::U32) => check_as::<u32>(self, view, graph, Weight::bits),
@@ -305,33 +279,27 @@ impl Model {
     }
 }
 
-/// Targets, the bits of their weights and the numbers of their properties, sorted.
+/// Targets, bits of weights, and numbers of properties, sorted.
 type List = Vec<(u32, u64, u32)>;
 
-fn check_as<W: Weight>(model: &Model, view: &View, graph: &Graph, bits: impl Fn(u32) -> u64) {
-    let is_undirected = model.options.direction == Direction::Undirected;
-    let num_vertices = graph.live.len();
+fn check_as<W: Weight>(model: &Model, view: &SnapshotView, graph: &Graph, bits: impl Fn(u32) -> u64) {
+    let is_undirected = model.options.graph_kind == GraphKind::Undirected;
+    let num_vertices = graph.edges.vertices().len();
     assert_eq!((view.vertex_bound(), view.num_vertices()), (graph.bound as usize, num_vertices), "vertices");
-    assert_eq!(view.num_edges(), graph.num_edges(), "edges");
-    assert_eq!(view.has_in_edges(), is_undirected || model.options.in_edges);
+    assert_eq!(view.num_edges(), graph.edges.num_edges(), "edges");
+    assert_eq!(view.has_lists(Direction::In), is_undirected || model.options.in_edges);
     check_properties(view, graph);
     let mut out_lists: Vec<List> = vec![Vec::new(); graph.bound as usize];
     let mut in_lists = out_lists.clone();
-    for (&(u, v), weights) in &graph.edges {
-        for &weight in weights {
-            let Beside { weight, number } = model.beside(weight);
-            out_lists[u as usize].push((v, bits(weight), number));
-            in_lists[v as usize].push((u, bits(weight), number));
-            if is_undirected && u != v {
-                out_lists[v as usize].push((u, bits(weight), number));
-                in_lists[u as usize].push((v, bits(weight), number));
-            }
-        }
+    for (source, target, &weight) in graph.edges.arcs() {
+        let Beside { weight, number } = model.beside(weight);
+        out_lists[source as usize].push((target, bits(weight), number));
+        in_lists[target as usize].push((source, bits(weight), number));
     }
     let num_arcs: usize = out_lists.iter().map(Vec::len).sum();
     assert_eq!(view.num_arcs(), num_arcs as u64, "arcs");
     for v in 0..graph.bound {
-        let is_live = graph.live.contains(&v);
+        let is_live = graph.edges.has_vertex(v);
         assert_eq!(view.is_live(v), is_live, "vertex {v}");
         let key = &model.keys[v as usize];
         assert_eq!(view.vertex(key).unwrap(), is_live.then_some(v), "vertex {key}");
@@ -339,10 +307,10 @@ fn check_as<W: Weight>(model: &Model, view: &View, graph: &Graph, bits: impl Fn(
         let (out_list, in_list) = (&mut out_lists[v as usize], &mut in_lists[v as usize]);
         out_list.sort_unstable();
         in_list.sort_unstable();
-        assert_eq!(view.out_degree(v), out_list.len(), "out-degree of {v}");
+        assert_eq!(view.degree(Direction::Out, v), out_list.len(), "out-degree of {v}");
         assert_eq!(list_of::<W>(view, v, Way::Out), *out_list, "out-list of {v}");
-        if view.has_in_edges() {
-            assert_eq!(view.in_degree(v), in_list.len(), "in-degree of {v}");
+        if view.has_lists(Direction::In) {
+            assert_eq!(view.degree(Direction::In, v), in_list.len(), "in-degree of {v}");
             assert_eq!(list_of::<W>(view, v, Way::In), *in_list, "in-list of {v}");
         }
     }
@@ -353,8 +321,8 @@ fn check_as<W: Weight>(model: &Model, view: &View, graph: &Graph, bits: impl Fn(
     }
 }
 
-/// The properties, column by column and value by value.
-fn check_properties(view: &View, graph: &Graph) {
+/// Compares the properties by column and one by one.
+fn check_properties(view: &SnapshotView, graph: &Graph) {
     let properties = view.properties();
     let found: Vec<_> = properties.schema().iter().map(|(name, of)| (name.to_owned(), of)).collect();
     assert_eq!(found, graph.schema);
@@ -364,7 +332,7 @@ fn check_properties(view: &View, graph: &Graph) {
         for v in 0..graph.bound {
             let expected = graph.values.get(&(name.clone(), v)).map_or(PropertyValue::Null, OwnedValue::as_value);
             assert_eq!(column.get(v as usize), expected, "{name} of {v}");
-            // One by one, of all that have a value and of some that have none.
+            // One by one for all vertices with a value, and some without.
             if !expected.is_null() || v % 7 == 0 {
                 assert_eq!(properties.value(place, v).unwrap(), expected, "{name} of {v}");
             }
@@ -378,8 +346,8 @@ enum Way {
     In,
 }
 
-/// A list, and whether its pieces are as they should be.
-fn list_of<W: Weight>(view: &View, vertex: u32, way: Way) -> List {
+/// A list. Checks its fragments.
+fn list_of<W: Weight>(view: &SnapshotView, vertex: u32, way: Way) -> List {
     let (mut list, mut targets_only) = (List::new(), Vec::new());
     let mut plain = |targets: &[u32]| {
         assert!(targets.is_sorted(), "a piece that does not ascend");
@@ -387,8 +355,8 @@ fn list_of<W: Weight>(view: &View, vertex: u32, way: Way) -> List {
         ControlFlow::Continue(())
     };
     let _ = match way {
-        Way::Out => view.for_each_out_fragment(vertex, &mut plain),
-        Way::In => view.for_each_in_fragment(vertex, &mut plain),
+        Way::Out => view.for_each_fragment(Direction::Out, vertex, &mut plain),
+        Way::In => view.for_each_fragment(Direction::In, vertex, &mut plain),
     };
     targets_only.sort_unstable();
     list.extend(targets_only.iter().map(|&target| (target, 0, 0)));
@@ -400,12 +368,12 @@ fn list_of<W: Weight>(view: &View, vertex: u32, way: Way) -> List {
             ControlFlow::Continue(())
         };
         let _ = match way {
-            Way::Out => view.for_each_weighted_out_fragment::<W>(vertex, weighted),
-            Way::In => view.for_each_weighted_in_fragment::<W>(vertex, weighted),
+            Way::Out => view.for_each_weighted_fragment::<W>(Direction::Out, vertex, weighted),
+            Way::In => view.for_each_weighted_fragment::<W>(Direction::In, vertex, weighted),
         };
     }
     if view.options().has_rows() {
-        // Weights and rows come in the same order.
+        // Weights and rows have equal order.
         let mut entries = list.iter_mut();
         let with_rows = |targets: &[u32], rows: &[u64]| {
             assert_eq!(targets.len(), rows.len());
@@ -417,8 +385,8 @@ fn list_of<W: Weight>(view: &View, vertex: u32, way: Way) -> List {
             ControlFlow::Continue(())
         };
         let _ = match way {
-            Way::Out => view.for_each_out_row(vertex, with_rows),
-            Way::In => view.for_each_in_row(vertex, with_rows),
+            Way::Out => view.for_each_row(Direction::Out, vertex, with_rows),
+            Way::In => view.for_each_row(Direction::In, vertex, with_rows),
         };
         assert!(entries.next().is_none(), "lists with and without rows differ");
     }
@@ -427,8 +395,8 @@ fn list_of<W: Weight>(view: &View, vertex: u32, way: Way) -> List {
     list
 }
 
-/// The number that the properties of an edge hold, in each of them.
-pub fn number_of(view: &View, row: u64) -> u32 {
+/// The number in the properties of an edge, which all of them hold.
+pub fn number_of(view: &SnapshotView, row: u64) -> u32 {
     let properties = view.edge_properties();
     let place = |name: &str| properties.schema().find(name).unwrap_or(usize::MAX);
     let number = match properties.value(place("number"), row).unwrap() {
@@ -444,17 +412,17 @@ pub fn number_of(view: &View, row: u64) -> u32 {
     number
 }
 
-/// The out-lists page by page.
-fn check_pages(view: &View, expected: &[List]) {
+/// Compares the out-lists page by page.
+fn check_pages(view: &SnapshotView, expected: &[List]) {
     let mut next = 0;
-    let _ = view.for_each_out_page(0..expected.len() as u32, |page| {
+    let _ = view.for_each_page(Direction::Out, 0..expected.len() as u32, |page| {
         let mut found: Vec<(u32, Vec<u32>)> = Vec::new();
         match page {
             Page::Dense(page) => found.extend(page.lists().map(|(vertex, targets)| (vertex, targets.to_vec()))),
             Page::Empty(vertices) => found.extend(vertices.map(|vertex| (vertex, Vec::new()))),
             Page::Patched(vertices) => vertices.for_each(|vertex| {
                 let mut all = Vec::new();
-                let _ = view.for_each_out_fragment(vertex, |targets| {
+                let _ = view.for_each_fragment(Direction::Out, vertex, |targets| {
                     all.extend_from_slice(targets);
                     ControlFlow::Continue(())
                 });

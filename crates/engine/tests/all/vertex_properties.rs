@@ -1,17 +1,18 @@
-//! Properties of vertices from files and programs: loaded, appended, kept by every snapshot, and what is refused.
+//! Vertex properties from files and programs: loads, appends, snapshots, and refused inputs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
+use anden_base::storage::Storage;
 use anden_engine::{
-    AppendOptions, Changes, Database, DatabaseId, ErrorKind, GraphOptions, Identity, KeyScheme, LoadOptions,
-    MergeScope, Result, Spread, View,
+    AppendOptions, Changes, DatabaseId, Engine, ErrorKind, GraphOptions, Identity, KeyScheme, LoadOptions, MergeScope,
+    Result, SnapshotView, Spread,
 };
-use base::parallel::Pool;
-use base::progress::Silent;
-use base::storage::{FaultStorage, Storage};
-use graph::formats::{InputPath, SourceOptions, WantedProperties};
-use graph::property::{OwnedValue, PropertyType};
+use anden_formats::{InputPath, SourceOptions, WantedProperties};
+use anden_graph::property::{OwnedValue, PropertyType};
+use anden_testkit::FaultStorage;
 
 const DB: &str = "db";
 
@@ -36,30 +37,30 @@ impl Scene {
         SourceOptions { vertices, vertex_properties: WantedProperties::All, ..SourceOptions::default() }
     }
 
-    fn load_with(&self, disk: &FaultStorage, edges: &str, options: &LoadOptions, threads: usize) -> Result<Database> {
+    fn load_with(&self, disk: &FaultStorage, edges: &str, options: &LoadOptions, threads: usize) -> Result<Engine> {
         let input = InputPath::File(self.file("edges.csv", edges));
         let (storage, pool) = (Arc::new(disk.clone()), Pool::new(threads).unwrap());
-        Ok(Database::load_in(storage, Path::new(DB), &[input], options, &pool, &Silent)?.0)
+        Ok(Engine::load_in(storage, Path::new(DB), &[input], options, &pool, &Silent)?.0)
     }
 
-    fn load(&self, edges: &str, vertices: &str, keys: KeyScheme) -> Result<Database> {
+    fn load(&self, edges: &str, vertices: &str, keys: KeyScheme) -> Result<Engine> {
         let graph = GraphOptions { keys, ..GraphOptions::default() };
         let options = LoadOptions { graph, source: self.source(vertices), ..LoadOptions::default() };
         self.load_with(&FaultStorage::default(), edges, &options, 2)
     }
 
-    fn append(&self, db: &Database, vertices: &str) -> Result<u64> {
+    fn append(&self, db: &Engine, vertices: &str) -> Result<u64> {
         let options = AppendOptions { source: self.source(vertices), ..AppendOptions::default() };
         Ok(db.append(&[], &options, &self.pool, &Silent)?.changed_properties)
     }
 
-    fn change(&self, db: &Database, changes: &Changes) -> Result<u64> {
+    fn change(&self, db: &Engine, changes: &Changes) -> Result<u64> {
         Ok(db.append_changes(changes, &AppendOptions::default(), &self.pool, &Silent)?.changed_properties)
     }
 }
 
 /// The schema, and a line for each vertex: key and values, nulls as a dash.
-fn shown(view: &View) -> (String, Vec<String>) {
+fn shown(view: &SnapshotView) -> (String, Vec<String>) {
     let properties = view.properties();
     let schema: Vec<_> = properties.schema().iter().map(|(name, of)| format!("{name}:{of}")).collect();
     let line = |vertex: u32| {
@@ -71,7 +72,7 @@ fn shown(view: &View) -> (String, Vec<String>) {
         }
         line
     };
-    (schema.join(" "), (0..graph::Graph::vertex_bound(view) as u32).map(line).collect())
+    (schema.join(" "), (0..anden_graph::Graph::vertex_bound(view) as u32).map(line).collect())
 }
 
 #[test]
@@ -92,7 +93,7 @@ fn rows_reach_their_vertices_whatever_keys_are() {
 }
 
 #[test]
-fn the_same_bytes_whatever_threads_memory_and_order_of_ids() {
+fn loaded_bytes_ignore_threads_and_memory() {
     let scene = Scene::new();
     let mut vertices = String::from("id,name,n\n");
     let mut edges = String::from("source,target\n");
@@ -126,18 +127,18 @@ fn the_same_bytes_whatever_threads_memory_and_order_of_ids() {
 }
 
 #[test]
-fn appended_rows_make_a_snapshot_and_old_ones_show_old_values() {
+fn appended_rows_leave_old_snapshot_values_intact() {
     let scene = Scene::new();
     let vertices = "id,size,name\n1,10,one\n2,20,two\n";
     let db = scene.load("source,target\n1,2\n2,3\n", vertices, KeyScheme::Integer).unwrap();
-    // Two values change, one goes, a vertex comes, and a property.
+    // Two values change, one is removed, a vertex and a property are new.
     let changed = scene.append(&db, "id,size,rate\n1,11,.5\n2,,\n3,30,\n3,31,\n9,90,1\n2,20,\n").unwrap();
     assert_eq!(changed, 5);
     let (first, second) = (
         ["1|10|one", "2|20|two", "3|-|-"].map(str::to_owned),
         ["1|11|one|0.5", "2|20|two|-", "3|31|-|-", "9|90|-|1.0"].map(str::to_owned),
     );
-    let check = |db: &Database| {
+    let check = |db: &Engine| {
         assert_eq!(shown(&db.snapshot(1).unwrap()), ("size:i64 name:string".into(), first.to_vec()));
         assert_eq!(shown(&db.snapshot(2).unwrap()), ("size:i64 name:string rate:f64".into(), second.to_vec()));
         db.verify(&scene.pool).unwrap();
@@ -148,7 +149,7 @@ fn appended_rows_make_a_snapshot_and_old_ones_show_old_values() {
     let third = ["1|-|uno|-", "2|-|-|-", "3|31|-|-", "9|90|-|1.0"].map(str::to_owned);
     check(&db);
     assert_eq!(shown(&db.view().unwrap()).1, third);
-    // Who returns has nothing of what was before.
+    // A vertex that returns has none of its old values.
     let returned = Changes::default().add_vertex(2).set_vertex(9, "size", OwnedValue::Null).set_vertex(9, "new", true);
     assert_eq!(scene.change(&db, &returned).unwrap(), 2);
     db.merge(MergeScope::All, &scene.pool, &Silent).unwrap();
@@ -165,7 +166,7 @@ fn appended_rows_make_a_snapshot_and_old_ones_show_old_values() {
 }
 
 #[test]
-fn a_graph_in_several_snapshots_has_its_properties_in_all() {
+fn spread_load_keeps_properties_in_every_snapshot() {
     let scene = Scene::new();
     let options = LoadOptions {
         spread: Spread { num_snapshots: 3, ..Spread::default() },
@@ -183,7 +184,7 @@ fn a_graph_in_several_snapshots_has_its_properties_in_all() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_changes_nothing() {
+fn unfit_vertex_properties_are_refused_without_change() {
     let scene = Scene::new();
     let refused = |answer: Result<u64>, expected: &str| {
         let error = answer.unwrap_err();
@@ -200,14 +201,16 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     let change = |changes: Changes| scene.change(&db, &changes);
     refused(
         change(Changes::default().set_vertex(1, "size", "ten")),
-        "vertex 1: ten is no value of type i64 (\"size\")",
+        "vertex 1: property \"size\": expected a value of type i64, found 'ten'",
     );
-    refused(change(Changes::default().set_vertex(1, "none", OwnedValue::Null)), "no property \"none\"");
+    let error = change(Changes::default().set_vertex(1, "none", OwnedValue::Null)).unwrap_err();
+    let none = "there is no property \"none\" of vertices";
+    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::NotFound, none));
     let mixed = Changes::default().set_vertex(1, "new", 5).set_vertex(2, "new", "x");
-    refused(change(mixed), "vertex 2: x is no value of type i64");
+    refused(change(mixed), "vertex 2: property \"new\": expected a value of type i64, found 'x'");
     refused(change(Changes::default().set_vertex(1, "", 5)), "a name of a property");
     assert_eq!(db.snapshots().len(), 1);
-    // What another type holds is taken.
+    // A property takes values of another type that fit.
     assert_eq!(scene.append(&db, "id,rate\n1,7\n2,8\n").unwrap(), 2);
     assert_eq!(change(Changes::default().set_vertex(2, "rate", 9)).unwrap(), 1);
     assert_eq!(shown(&db.view().unwrap()).1, ["1|10|7.0", "2|-|9.0"]);

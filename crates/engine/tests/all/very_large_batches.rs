@@ -1,4 +1,4 @@
-//! Batches that take more memory than is ever left waiting become snapshots, and are not logged.
+//! Batches that exceed the memory allowed for pending changes become snapshots, and are not logged.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind as IoKind;
@@ -6,14 +6,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use anden_engine::{Database, Error, ErrorKind, Fate, GraphOptions, KeyScheme, Missing, Result, Update, View};
-use base::VertexId;
-use base::parallel::Pool;
-use base::storage::{FaultPlan, FaultStorage};
-use graph::Graph;
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_engine::{Engine, Error, ErrorKind, GraphOptions, KeyScheme, Missing, Op, Result, SnapshotView, Update};
+use anden_graph::{Direction, Graph};
+use anden_testkit::{FaultPlan, FaultStorage};
 
 const DB: &str = "db";
-/// With such a limit, batches of more than [`MOST`] updates are very large.
+/// The checkpoint limit. With it, batches of more than [`MOST`] updates are very large.
 const LIMIT: u64 = 1 << 20;
 const MOST: usize = 1 << 18;
 
@@ -23,23 +23,23 @@ fn options() -> GraphOptions {
     GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() }
 }
 
-/// With the edges 1 → 2 and 2 → 3, which are in the log.
-fn create(disk: &FaultStorage) -> (Database, Pool) {
+/// A database with the edges 1 → 2 and 2 → 3 in the WAL.
+fn create(disk: &FaultStorage) -> (Engine, Pool) {
     let (pool, disk) = (Pool::new(2).unwrap(), Arc::new(disk.clone()));
-    let db = Database::create_in(disk, Path::new(DB), options()).unwrap();
+    let db = Engine::create_in(disk, Path::new(DB), options()).unwrap();
     db.set_checkpoint_bytes(Some(LIMIT));
     db.apply(&[Update::add_edge(1, 2), Update::add_edge(2, 3)], Missing::Lenient, &pool).unwrap();
     (db, pool)
 }
 
-fn open(disk: &FaultStorage) -> Database {
-    Database::open_in(Arc::new(disk.clone()), Path::new(DB)).unwrap()
+fn open(disk: &FaultStorage) -> Engine {
+    Engine::open_in(Arc::new(disk.clone()), Path::new(DB)).unwrap()
 }
 
-fn arcs(view: &View) -> Arcs {
+fn arcs(view: &SnapshotView) -> Arcs {
     let mut arcs = Arcs::new();
     for source in 0..view.vertex_bound() as VertexId {
-        let _ = view.for_each_out_fragment(source, |targets| {
+        let _ = view.for_each_fragment(Direction::Out, source, |targets| {
             arcs.extend(targets.iter().map(|&target| (source.into(), target.into())));
             ControlFlow::Continue(())
         });
@@ -49,7 +49,7 @@ fn arcs(view: &View) -> Arcs {
     arcs
 }
 
-/// Takes 1 → 2 away, adds 5 → 6 and, many times over, 7 → 8: more than `len` updates.
+/// A batch of more than `len` updates: removes 1 → 2, adds 5 → 6, and adds 7 → 8 many times.
 fn batch(len: usize) -> Vec<Update> {
     let mut updates = vec![Update::add_edge(7, 8); len + 1];
     updates[len / 2] = Update::remove_edge(1, 2);
@@ -66,19 +66,19 @@ fn after() -> Arcs {
 }
 
 #[test]
-fn a_very_large_batch_becomes_a_snapshot_of_its_own() {
+fn very_large_batch_becomes_its_own_snapshot() {
     let disk = FaultStorage::default();
     let (db, pool) = create(&disk);
     let (num_snapshots, view) = (db.snapshots().len(), db.view().unwrap());
     let applied = db.apply(&batch(MOST), Missing::Lenient, &pool).unwrap();
     assert_eq!((applied.epoch, applied.vertices, applied.edges), (2, 9, 3));
-    // What was committed before has one, too.
+    // Earlier commits have a snapshot too.
     assert_eq!(db.snapshots().len(), num_snapshots + 2);
     let newest = db.snapshots().pop().unwrap();
     assert_eq!((newest.num_vertices, newest.num_edges), (9, 3));
     assert_eq!(db.live_stats().logged_commits, 1, "the batch is not in the log");
     assert_eq!((arcs(&view), arcs(&db.view().unwrap())), (before(), after()));
-    // The next commits follow it.
+    // The next commits follow the batch.
     let applied = db.apply(&[Update::add_edge(8, 9)], Missing::Lenient, &pool).unwrap();
     assert_eq!((applied.epoch, db.snapshots().len()), (3, num_snapshots + 2));
     let left = disk.duplicate();
@@ -89,11 +89,11 @@ fn a_very_large_batch_becomes_a_snapshot_of_its_own() {
 }
 
 #[test]
-fn a_batch_that_is_not_quite_as_large_is_logged() {
+fn batch_below_the_size_limit_is_logged() {
     let disk = FaultStorage::default();
     let (db, pool) = create(&disk);
     let pairs = vec![(7, 8); MOST];
-    db.apply_edges(&pairs, Fate::Come, &pool).unwrap();
+    db.apply_edges(&pairs, Op::Insert, &pool).unwrap();
     assert_eq!(db.live_stats().logged_commits, 2);
 }
 
@@ -101,8 +101,8 @@ fn a_batch_that_is_not_quite_as_large_is_logged() {
 fn pairs_and_strict_updates_become_snapshots_too() {
     let disk = FaultStorage::default();
     let (db, pool) = create(&disk);
-    db.apply_edges(&vec![(7, 8); MOST + 1], Fate::Come, &pool).unwrap();
-    db.apply_edges(&vec![(1, 2); MOST + 1], Fate::Go, &pool).unwrap();
+    db.apply_edges(&vec![(7, 8); MOST + 1], Op::Insert, &pool).unwrap();
+    db.apply_edges(&vec![(1, 2); MOST + 1], Op::Delete, &pool).unwrap();
     let mut updates = vec![Update::add_edge(7, 3); MOST + 1];
     updates[MOST / 2] = Update::RemoveVertex(8_u64.into());
     db.apply(&updates, Missing::Strict, &pool).unwrap();
@@ -112,7 +112,7 @@ fn pairs_and_strict_updates_become_snapshots_too() {
 }
 
 #[test]
-fn what_was_read_before_a_very_large_batch_has_changed() {
+fn very_large_batch_conflicts_with_earlier_reads() {
     let disk = FaultStorage::default();
     let (db, pool) = create(&disk);
     let mut tx = db.begin(&pool).unwrap();
@@ -123,9 +123,9 @@ fn what_was_read_before_a_very_large_batch_has_changed() {
     assert_eq!(arcs(&db.view().unwrap()), after());
 }
 
-/// Whoever lost power at any call finds all of it, or nothing, and what was durable before.
+/// A power cut at any call leaves the batch completely or not at all, and all earlier durable commits.
 #[test]
-fn a_crash_leaves_a_very_large_batch_whole_or_not_at_all() {
+fn crash_leaves_very_large_batch_whole_or_absent() {
     let (mut call, mut num_whole, updates) = (0, 0, batch(MOST));
     loop {
         let disk = FaultStorage::default();
@@ -148,7 +148,7 @@ fn a_crash_leaves_a_very_large_batch_whole_or_not_at_all() {
 }
 
 #[test]
-fn what_stops_a_very_large_batch_leaves_what_was() {
+fn failed_very_large_batch_changes_nothing() {
     let disk = FaultStorage::default();
     let (db, pool) = create(&disk);
     let refuse = |result: Result<_>, kind| {
@@ -165,22 +165,22 @@ fn what_stops_a_very_large_batch_leaves_what_was() {
     db.set_memory(Some(25 << 20));
     db.set_checkpoint_bytes(Some(LIMIT));
     let pairs: Vec<_> = (0..=MOST as VertexId).map(|i| (i % 999, i / 999)).collect();
-    let error = refuse(db.apply_edges(&pairs, Fate::Come, &pool), ErrorKind::InvalidInput);
+    let error = refuse(db.apply_edges(&pairs, Op::Insert, &pool), ErrorKind::InvalidInput);
     assert!(matches!(error, Error::Memory { .. }), "{error}");
     db.set_memory(None);
     db.set_checkpoint_bytes(Some(LIMIT));
 
-    disk.set_plan(FaultPlan::FailNext("level", IoKind::StorageFull));
+    disk.set_plan(FaultPlan::FailNext("delta", IoKind::StorageFull));
     refuse(db.apply(&batch(MOST), Missing::Lenient, &pool), ErrorKind::Io);
     db.apply(&batch(MOST), Missing::Lenient, &pool).unwrap();
     assert_eq!(arcs(&db.view().unwrap()), after());
 }
 
-/// There is no log that it would spare, and nothing that a snapshot would make durable.
+/// Without a WAL, a snapshot would save nothing and make nothing durable.
 #[test]
 fn in_memory_it_is_a_batch_like_any_other() {
     let pool = Pool::new(2).unwrap();
-    let db = Database::in_memory(options()).unwrap();
+    let db = Engine::in_memory(options()).unwrap();
     db.set_checkpoint_bytes(Some(LIMIT));
     let num_snapshots = db.snapshots().len();
     db.apply(&batch(MOST), Missing::Lenient, &pool).unwrap();

@@ -1,4 +1,4 @@
-//! The Arrow arrays that properties may be.
+//! The Arrow arrays that hold properties.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
@@ -8,21 +8,21 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, TimeUnit};
 
-/// The time zone of all timestamps.
-pub(crate) const ZONE: &str = "UTC";
+/// The time zone of all timestamps, in the type of their Arrow arrays.
+pub const ZONE: &str = "UTC";
 
-/// A column of one of our types, as the Arrow array of that type.
+/// A column as a typed Arrow array.
 #[derive(Clone, Debug)]
 pub enum TypedArray {
     /// True or false.
     Boolean(BooleanArray),
-    /// Whole numbers.
+    /// 64-bit signed integers.
     I64(Int64Array),
-    /// Whole numbers without a sign.
+    /// 64-bit unsigned integers.
     U64(UInt64Array),
-    /// Floating numbers of 32 bits.
+    /// 32-bit floating-point numbers.
     F32(Float32Array),
-    /// Floating numbers of 64 bits.
+    /// 64-bit floating-point numbers.
     F64(Float64Array),
     /// Days since 1970-01-01.
     Date(Date32Array),
@@ -30,11 +30,11 @@ pub enum TypedArray {
     Timestamp(TimestampMicrosecondArray),
     /// Text.
     String(LargeStringArray),
-    /// Text by a dictionary of distinct strings, as a `DictionaryArray`.
+    /// Text as codes into a dictionary of distinct strings, as in a `DictionaryArray`.
     Coded {
-        /// By row, the place of its string; null where the row is.
+        /// For each row, the position of its string; null for a null row.
         codes: UInt32Array,
-        /// The strings that codes name; one that no row has may be among them.
+        /// The strings of the codes. Some may be unused.
         texts: LargeStringArray,
     },
     /// Bytes.
@@ -42,7 +42,7 @@ pub enum TypedArray {
 }
 
 impl TypedArray {
-    /// An array by its type; `None` where that is not the type of a property. A copy of buffers is not made.
+    /// Downcasts an array, without a copy of its buffers; `None` if no property has its type.
     pub(super) fn of(array: &dyn Array) -> Option<Self> {
         let any = array.as_any();
         match array.data_type() {
@@ -59,7 +59,7 @@ impl TypedArray {
             DataType::LargeBinary => any.downcast_ref().cloned().map(Self::Bytes),
             DataType::Dictionary(..) => {
                 let coded: &DictionaryArray<UInt32Type> = any.downcast_ref()?;
-                // A code may name a null of the dictionary: the row is null then, as its code becomes.
+                // A code may name a null of the dictionary. Such a row is null, so its code becomes null.
                 let codes = PrimitiveArray::new(coded.keys().values().clone(), coded.logical_nulls());
                 Some(Self::Coded { codes, texts: coded.values().as_string_opt()?.clone() })
             }

@@ -1,5 +1,6 @@
-//! Columns that grow.
+//! Growing columns.
 
+use anden_base::message::shown;
 use arrow_array::{
     BooleanArray, Date32Array, Float32Array, Float64Array, Int64Array, LargeBinaryArray, LargeStringArray,
     TimestampMicrosecondArray, UInt64Array,
@@ -7,22 +8,21 @@ use arrow_array::{
 use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder, OffsetBuffer};
 
 use super::array::{TypedArray, ZONE};
-use super::text::{Parsed, expected, parse};
+use super::text::{ParsedValue, parse};
 use super::{PropertyColumn, PropertyType, PropertyValue};
-use crate::formats::shown;
 use crate::{Error, Result};
 
-/// Makes a [`PropertyColumn`] row by row.
+/// Builds a [`PropertyColumn`] row by row.
 ///
-/// Its buffers are those of the array, so finishing copies nothing; readers take rows back again
-/// ([`truncate`](Self::truncate)), which Arrow's builders of arrays do not offer.
+/// Its buffers are those of the finished array, so finishing copies nothing. Readers withdraw rows with
+/// [`truncate`](Self::truncate), which Arrow's own builders lack.
 #[derive(Debug)]
 pub struct ColumnBuilder {
     values: ValueBuffers,
     nulls: NullBufferBuilder,
 }
 
-/// The values so far; null rows hold 0, or no bytes.
+/// The values. Null rows hold 0 or no bytes.
 #[derive(Debug)]
 enum ValueBuffers {
     Boolean(BooleanBufferBuilder),
@@ -32,24 +32,24 @@ enum ValueBuffers {
     F64(Vec<f64>),
     Date(Vec<i32>),
     Timestamp(Vec<i64>),
-    String(Pieces),
-    Bytes(Pieces),
+    String(RowBytesBuffer),
+    Bytes(RowBytesBuffer),
 }
 
-/// The bytes of rows one after the other, and where each row ends, behind a 0.
+/// The bytes of all rows, one after the other, and 0 followed by the end of each row.
 #[derive(Debug)]
-struct Pieces {
+struct RowBytesBuffer {
     offsets: Vec<i64>,
     bytes: Vec<u8>,
 }
 
-impl Default for Pieces {
+impl Default for RowBytesBuffer {
     fn default() -> Self {
         Self { offsets: vec![0], bytes: Vec::new() }
     }
 }
 
-impl Pieces {
+impl RowBytesBuffer {
     #[inline]
     fn push(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
@@ -59,6 +59,7 @@ impl Pieces {
     /// Appends the rows of an array.
     fn append(&mut self, offsets: &[i64], bytes: &[u8]) {
         let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
+        // The offsets of a sliced array need not start at 0.
         let shift = self.bytes.len() as i64 - first;
         self.offsets.extend(offsets[1..].iter().map(|offset| offset + shift));
         self.bytes.extend_from_slice(&bytes[first as usize..last as usize]);
@@ -71,7 +72,7 @@ impl Pieces {
 }
 
 impl ColumnBuilder {
-    /// A column without rows.
+    /// Creates a column without rows.
     pub fn new(property_type: PropertyType) -> Self {
         let values = match property_type {
             PropertyType::Boolean => ValueBuffers::Boolean(BooleanBufferBuilder::new(0)),
@@ -81,8 +82,8 @@ impl ColumnBuilder {
             PropertyType::F64 => ValueBuffers::F64(Vec::new()),
             PropertyType::Date => ValueBuffers::Date(Vec::new()),
             PropertyType::Timestamp => ValueBuffers::Timestamp(Vec::new()),
-            PropertyType::String => ValueBuffers::String(Pieces::default()),
-            PropertyType::Bytes => ValueBuffers::Bytes(Pieces::default()),
+            PropertyType::String => ValueBuffers::String(RowBytesBuffer::default()),
+            PropertyType::Bytes => ValueBuffers::Bytes(RowBytesBuffer::default()),
         };
         Self { values, nulls: NullBufferBuilder::new(0) }
     }
@@ -107,7 +108,7 @@ impl ColumnBuilder {
         self.nulls.len()
     }
 
-    /// Whether there are no rows.
+    /// Whether the column has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -115,11 +116,12 @@ impl ColumnBuilder {
     /// Appends a row.
     ///
     /// # Errors
-    /// The value is of another type.
+    /// The value has another type.
     pub fn push(&mut self, value: PropertyValue<'_>) -> Result<()> {
         match (&mut self.values, value) {
             (_, PropertyValue::Null) => {
                 self.push_nulls(1);
+                // `push_nulls` has recorded the row as null.
                 return Ok(());
             }
             (ValueBuffers::Boolean(values), PropertyValue::Boolean(value)) => values.append(value),
@@ -141,7 +143,7 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// Appends rows without a value.
+    /// Appends `num_rows` null rows.
     pub fn push_nulls(&mut self, num_rows: usize) {
         let len = self.len() + num_rows;
         match &mut self.values {
@@ -151,23 +153,25 @@ impl ColumnBuilder {
             ValueBuffers::F32(values) => values.resize(len, 0.0),
             ValueBuffers::F64(values) => values.resize(len, 0.0),
             ValueBuffers::Date(values) => values.resize(len, 0),
-            ValueBuffers::String(Pieces { offsets, bytes }) | ValueBuffers::Bytes(Pieces { offsets, bytes }) => {
+            ValueBuffers::String(RowBytesBuffer { offsets, bytes })
+            | ValueBuffers::Bytes(RowBytesBuffer { offsets, bytes }) => {
+                // A null row is an empty range.
                 offsets.resize(len + 1, bytes.len() as i64);
             }
         }
         self.nulls.append_n_nulls(num_rows);
     }
 
-    /// Appends a row that is given as text, which is not null.
+    /// Appends a row from text. The text is never taken as null.
     ///
     /// # Errors
-    /// What was expected and what was found, where the text is no value of the type.
+    /// The expected and the found text, if the text is not a value of the column's type.
     pub fn push_text(&mut self, text: &[u8]) -> Result<(), String> {
         let property_type = self.property_type();
         let pushed = match parse(text, property_type) {
-            Some(Parsed::Value(value)) => self.push(value),
-            Some(Parsed::Decoded(bytes)) => self.push(PropertyValue::Bytes(&bytes)),
-            None => return Err(format!("expected {}, found {}", expected(property_type), shown(text))),
+            Some(ParsedValue::Value(value)) => self.push(value),
+            Some(ParsedValue::Decoded(bytes)) => self.push(PropertyValue::Bytes(&bytes)),
+            None => return Err(format!("expected {}, found {}", property_type.text_form(), shown(text))),
         };
         pushed.map_err(|error| error.to_string())
     }
@@ -175,7 +179,7 @@ impl ColumnBuilder {
     /// Appends all rows of a column.
     ///
     /// # Errors
-    /// That one is of another type.
+    /// The column has another type.
     pub fn append(&mut self, column: &PropertyColumn) -> Result<()> {
         match (&mut self.values, column.values()) {
             (ValueBuffers::Boolean(to), TypedArray::Boolean(from)) => to.append_buffer(from.values()),
@@ -189,6 +193,7 @@ impl ColumnBuilder {
                 to.append(from.value_offsets(), from.value_data());
             }
             (ValueBuffers::String(_), TypedArray::Coded { .. }) => {
+                // `push` also records nulls, so this returns before the null buffer is appended.
                 return column.iter().try_for_each(|value| self.push(value));
             }
             (ValueBuffers::Bytes(to), TypedArray::Bytes(from)) => to.append(from.value_offsets(), from.value_data()),
@@ -205,7 +210,7 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// Leaves the first `num_rows` rows.
+    /// Keeps the first `num_rows` rows.
     pub fn truncate(&mut self, num_rows: usize) {
         if num_rows >= self.len() {
             return;
@@ -222,7 +227,7 @@ impl ColumnBuilder {
         self.nulls.truncate(num_rows);
     }
 
-    /// The column.
+    /// Finishes the column.
     pub fn finish(self) -> PropertyColumn {
         let nulls = self.nulls.build();
         match self.values {
@@ -235,11 +240,11 @@ impl ColumnBuilder {
             ValueBuffers::Timestamp(values) => {
                 PropertyColumn::new(TimestampMicrosecondArray::new(values.into(), nulls).with_timezone(ZONE))
             }
-            ValueBuffers::String(Pieces { offsets, bytes }) => {
+            ValueBuffers::String(RowBytesBuffer { offsets, bytes }) => {
                 let offsets = OffsetBuffer::new(offsets.into());
                 PropertyColumn::new(LargeStringArray::new(offsets, bytes.into(), nulls))
             }
-            ValueBuffers::Bytes(Pieces { offsets, bytes }) => {
+            ValueBuffers::Bytes(RowBytesBuffer { offsets, bytes }) => {
                 let offsets = OffsetBuffer::new(offsets.into());
                 PropertyColumn::new(LargeBinaryArray::new(offsets, bytes.into(), nulls))
             }

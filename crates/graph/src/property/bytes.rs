@@ -1,4 +1,4 @@
-//! Columns as the bytes that files hold.
+//! Columns as bytes in files.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use super::{PropertyColumn, PropertyType};
 use crate::{Error, Result};
 
 impl PropertyColumn {
-    /// The values of a column of fixed width, one after the other, little-endian; booleans as bytes 0 and 1. `None` of
-    /// strings and bytes.
+    /// The values of a column of fixed width, one after the other, little-endian. Booleans are bytes 0 and 1. `None`
+    /// for strings and bytes.
     pub fn fixed_bytes(&self) -> Option<Cow<'_, [u8]>> {
         Some(match self.values() {
             TypedArray::Boolean(array) => Cow::Owned(array.values().iter().map(u8::from).collect()),
@@ -31,8 +31,8 @@ impl PropertyColumn {
         })
     }
 
-    /// The offsets and the bytes of a column of strings without a dictionary, or of bytes: a row is what lies between
-    /// two offsets.
+    /// The offsets and bytes of a column of bytes, or of strings without a dictionary. Each row lies between two
+    /// offsets.
     pub fn pieces(&self) -> Option<(&[i64], &[u8])> {
         match self.values() {
             TypedArray::String(array) => Some((array.value_offsets(), array.value_data())),
@@ -41,11 +41,11 @@ impl PropertyColumn {
         }
     }
 
-    /// A column of a type of fixed width, of bytes as [`fixed_bytes`](Self::fixed_bytes) gives them.
+    /// Makes a column of a fixed-width type from the bytes of [`fixed_bytes`](Self::fixed_bytes).
     ///
     /// # Errors
-    /// A boolean is neither 0 nor 1, the bytes end within a value, the nulls are of another number of rows, or the type
-    /// is not of fixed width.
+    /// A boolean is neither 0 nor 1, or the bytes end within a value. `nulls` has another number of rows, or the type
+    /// has no fixed width.
     pub fn from_fixed_bytes(property_type: PropertyType, bytes: &[u8], nulls: Option<NullBuffer>) -> Result<Self> {
         match property_type {
             PropertyType::Boolean if bytes.iter().any(|&byte| byte > 1) => {
@@ -70,18 +70,18 @@ impl PropertyColumn {
         }
     }
 
-    /// A column of strings or bytes, of what [`pieces`](Self::pieces) gives.
+    /// Makes a column of strings or bytes from the result of [`pieces`](Self::pieces).
     ///
     /// # Errors
-    /// Offsets do not ascend within the bytes, a string is not UTF-8, the nulls are of another number of rows, or the
-    /// type is of fixed width.
+    /// The offsets do not ascend within the bytes, or a string is not UTF-8. `nulls` has another number of rows, or the
+    /// type has a fixed width.
     pub fn from_pieces(
         property_type: PropertyType,
         offsets: Vec<i64>,
         bytes: Vec<u8>,
         nulls: Option<NullBuffer>,
     ) -> Result<Self> {
-        // Arrow checks these by assertions.
+        // Arrow asserts these, and a damaged file must not cause a panic.
         let (first, last) = (offsets.first().copied().unwrap_or(-1), offsets.last().copied().unwrap_or(-1));
         if first < 0 || !offsets.is_sorted() || last as usize > bytes.len() {
             return Err(Error::Parameter("offsets do not ascend up to the number of bytes".into()));
@@ -94,10 +94,10 @@ impl PropertyColumn {
         }
     }
 
-    /// A column of strings by a dictionary: of each row, the place of its string.
+    /// Makes a column of strings from a dictionary and, for each row, the position of its string.
     ///
     /// # Errors
-    /// A row that is not null has a code that names no string; the nulls are of another number of rows.
+    /// The code of a row that is not null names no string, or `nulls` has another number of rows.
     pub fn from_codes(codes: Vec<u32>, texts: &LargeStringArray, nulls: Option<NullBuffer>) -> Result<Self> {
         let codes = UInt32Array::try_new(codes.into(), nulls).map_err(wrong)?;
         Ok(Self::new(DictionaryArray::try_new(codes, Arc::new(texts.clone())).map_err(wrong)?))
@@ -111,10 +111,11 @@ where
     if !bytes.len().is_multiple_of(size_of::<T::Native>()) {
         return Err(Error::Parameter(format!("{} bytes end within a value", bytes.len())));
     }
+    // Bytes of a file may not be aligned, so the values are copied.
     PrimitiveArray::try_new(bytemuck::pod_collect_to_vec::<u8, T::Native>(bytes).into(), nulls).map_err(wrong)
 }
 
-/// Arrow checks this by an assertion.
+/// Arrow asserts this, and a damaged file must not cause a panic.
 fn check_len(len: usize, nulls: Option<&NullBuffer>) -> Result<()> {
     match nulls {
         Some(nulls) if nulls.len() != len => Err(Error::Parameter(format!("nulls of {} rows of {len}", nulls.len()))),

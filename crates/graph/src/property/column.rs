@@ -1,4 +1,4 @@
-//! The values of one property, one row after the other.
+//! The values of one property, row by row.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -16,7 +16,7 @@ use super::array::TypedArray;
 use super::{ColumnBuilder, PropertyType, PropertyValue};
 use crate::{Error, Result};
 
-/// The values of one property by row: those of the edges or the vertices that it came with, as an Arrow array.
+/// The values of one property by row, as an Arrow array.
 ///
 /// | type | array |
 /// | --- | --- |
@@ -27,13 +27,13 @@ use crate::{Error, Result};
 /// | string | `LargeUtf8`, or `Dictionary(UInt32, LargeUtf8)` where few strings are distinct |
 /// | bytes | `LargeBinary` |
 ///
-/// A column never changes, so a clone shares its memory. A [`ColumnBuilder`] makes one row by row.
+/// A column never changes, so clones share its memory. A [`ColumnBuilder`] makes a column row by row.
 ///
-/// Cost: 4 or 8 bytes a row (a bit of booleans), the bytes of text, and a bit a row where there are nulls.
+/// Cost: 4 or 8 bytes a row (a bit for booleans), the bytes of text, and a bit a row if some rows are null.
 #[derive(Clone)]
 pub struct PropertyColumn {
     array: ArrayRef,
-    /// The same array, so that no row asks for its type.
+    /// The downcast array, so that reading a row does not match on the Arrow type.
     values: TypedArray,
     nulls: Option<NullBuffer>,
 }
@@ -46,10 +46,10 @@ impl PropertyColumn {
         column.finish()
     }
 
-    /// An Arrow array as a column; its buffers are not copied.
+    /// Takes an Arrow array as a column, without a copy of its buffers.
     ///
     /// # Errors
-    /// It is not of the Arrow type of a property.
+    /// No property has the type of the array.
     pub fn from_array(array: ArrayRef) -> Result<Self> {
         let found = array.data_type().clone();
         Self::of(array).ok_or_else(|| Error::Parameter(format!("no property has the Arrow type {found}")))
@@ -61,25 +61,29 @@ impl PropertyColumn {
             TypedArray::Coded { codes, .. } => codes.nulls().cloned(),
             _ => array.nulls().cloned(),
         };
+        // Kept only if some row is null, so that most columns skip the check.
         Some(Self { array, values, nulls: nulls.filter(|nulls| nulls.null_count() > 0) })
     }
 
-    /// A column of an array that is known to be of the type of a property.
-    pub(crate) fn new(array: impl Array + 'static) -> Self {
+    /// Takes an array that has the type of a property, as readers of files make them.
+    ///
+    /// # Panics
+    /// If no property has the type of the array. [`from_array`](Self::from_array) takes any array.
+    pub fn new(array: impl Array + 'static) -> Self {
         Self::of(Arc::new(array)).expect("an array of the type of a property")
     }
 
-    /// The array.
+    /// The Arrow array.
     pub fn array(&self) -> &ArrayRef {
         &self.array
     }
 
-    /// The array by its type, for loops over all rows.
+    /// The downcast array, for loops over all rows.
     pub fn values(&self) -> &TypedArray {
         &self.values
     }
 
-    /// The rows that have no value; `None` where all have one.
+    /// The null buffer; `None` if no row is null.
     pub fn validity(&self) -> Option<&NullBuffer> {
         self.nulls.as_ref()
     }
@@ -104,31 +108,32 @@ impl PropertyColumn {
         self.array.len()
     }
 
-    /// Whether there are no rows.
+    /// Whether the column has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether a row has no value.
+    /// Whether a row is null.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the row does not exist.
     pub fn is_null(&self, row: usize) -> bool {
         match &self.nulls {
             Some(nulls) => nulls.is_null(row),
             None => {
+                // Without a null buffer, nothing else checks the row.
                 assert!(row < self.len(), "row {row} of {}", self.len());
                 false
             }
         }
     }
 
-    /// Rows without a value.
+    /// The number of null rows.
     pub fn num_nulls(&self) -> usize {
         self.nulls.as_ref().map_or(0, NullBuffer::null_count)
     }
 
-    /// Bytes of memory that its rows take, about; a dictionary counts whole.
+    /// The approximate memory of the rows, in bytes. A dictionary counts in full.
     pub fn num_bytes(&self) -> usize {
         fn fixed<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>) -> usize {
             size_of_val(&array.values()[..])
@@ -155,7 +160,7 @@ impl PropertyColumn {
     /// The value of a row.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the row does not exist.
     #[inline]
     pub fn get(&self, row: usize) -> PropertyValue<'_> {
         if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
@@ -180,25 +185,25 @@ impl PropertyColumn {
         (0..self.len()).map(|row| self.get(row))
     }
 
-    /// A range of rows; nothing is copied.
+    /// A range of rows, without a copy.
     ///
     /// # Panics
-    /// If there are no such rows.
+    /// If the range exceeds the column.
     pub fn slice(&self, rows: Range<usize>) -> Self {
         Self::of(self.array.slice(rows.start, rows.len())).expect("a part has the type of the whole")
     }
 
-    /// The rows of these numbers, in this order.
+    /// The given rows, in this order.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If a row does not exist.
     pub fn gather(&self, rows: &[u32]) -> Self {
         let largest = rows.iter().copied().max();
         assert!(largest.is_none_or(|row| (row as usize) < self.len()), "row {largest:?} of {}", self.len());
         self.gather_or_null(rows)
     }
 
-    /// As [`gather`](Self::gather); a row that this column has not is null.
+    /// As [`gather`](Self::gather), but a row that does not exist becomes null.
     pub fn gather_or_null(&self, rows: &[u32]) -> Self {
         fn fixed<T: ArrowPrimitiveType>(
             array: &PrimitiveArray<T>,
@@ -225,6 +230,7 @@ impl PropertyColumn {
         }
         let has_all = rows.iter().all(|&row| (row as usize) < self.len());
         let has_value = |row: usize| row < self.len() && !self.is_null(row);
+        // Made only if some row may be null, so that most columns skip the check.
         let nulls = (!has_all || self.nulls.is_some())
             .then(|| NullBuffer::new(BooleanBuffer::collect_bool(rows.len(), |i| has_value(rows[i] as usize))));
         match &self.values {
@@ -240,14 +246,14 @@ impl PropertyColumn {
             TypedArray::Timestamp(array) => fixed(array, rows, nulls),
             TypedArray::String(array) => pieces(array, rows, nulls),
             TypedArray::Coded { codes, texts } => {
+                // Clones of an array share its buffers, so the dictionary is not copied.
                 Self::new(DictionaryArray::new(picked(codes, rows, nulls), Arc::new(texts.clone())))
             }
             TypedArray::Bytes(array) => pieces(array, rows, nulls),
         }
     }
 
-    /// The first rows, and nulls behind them where there are fewer than `num_rows`, which are at most 2^32. Rows are
-    /// copied only then.
+    /// The column with exactly `num_rows` rows, at most 2^32: cut, or padded with nulls. Only padding copies rows.
     pub fn padded(self, num_rows: usize) -> Self {
         match num_rows.cmp(&self.len()) {
             Ordering::Equal => self,
@@ -256,7 +262,7 @@ impl PropertyColumn {
         }
     }
 
-    /// The same column with a string of its own in each row; strings are copied only where there was a dictionary.
+    /// The column with a string in each row, without a dictionary. Copies strings only if a dictionary existed.
     pub fn without_dictionary(&self) -> Cow<'_, Self> {
         let TypedArray::Coded { .. } = self.values else { return Cow::Borrowed(self) };
         let mut plain = ColumnBuilder::new(PropertyType::String);
@@ -264,10 +270,10 @@ impl PropertyColumn {
         Cow::Owned(plain.finish())
     }
 
-    /// The same values as another type that holds them, each as by [`PropertyValue::converted`].
+    /// The column as another type, by [`PropertyValue::converted`].
     ///
     /// # Errors
-    /// The other type does not hold one of the values, which is named.
+    /// The other type does not hold one of the values; the error names that value.
     pub fn converted(self, to: PropertyType) -> Result<Self> {
         let from = self.property_type();
         if from == to {
@@ -285,7 +291,7 @@ impl PropertyColumn {
     }
 }
 
-/// The values of these rows; of a row that is not there, 0.
+/// The values of the given rows; 0 for a row that does not exist.
 fn picked<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
     rows: &[u32],
@@ -293,11 +299,11 @@ fn picked<T: ArrowPrimitiveType>(
 ) -> PrimitiveArray<T> {
     let values = array.values();
     let values = rows.iter().map(|&row| values.get(row as usize).copied().unwrap_or_default()).collect();
-    // Timestamps have a zone in their type.
+    // The type of a timestamp array includes its zone.
     PrimitiveArray::new(values, nulls).with_data_type(array.data_type().clone())
 }
 
-/// The type and all values, the same with or without a dictionary.
+/// Shows the type and all values, independent of a dictionary.
 impl fmt::Debug for PropertyColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ", self.property_type())?;
@@ -305,7 +311,7 @@ impl fmt::Debug for PropertyColumn {
     }
 }
 
-/// Columns are equal if their types and the values of all rows are, with or without a dictionary.
+/// Columns are equal if their types and all values are, with or without a dictionary.
 impl PartialEq for PropertyColumn {
     fn eq(&self, other: &Self) -> bool {
         self.property_type() == other.property_type() && self.len() == other.len() && self.iter().eq(other.iter())

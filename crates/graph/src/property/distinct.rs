@@ -1,4 +1,4 @@
-//! The distinct strings of columns, and the codes that stand for them.
+//! The distinct strings of columns, and their codes.
 
 use std::hash::BuildHasher;
 
@@ -9,21 +9,21 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::{PropertyColumn, PropertyType, TypedArray};
 use crate::{Error, Result};
 
-/// A dictionary pays if a string stands in this many rows on average: a column with more distinct strings is given up
-/// after a small part of it.
+/// A dictionary pays if each string occurs this often on average. This bound stops the search early in a column with
+/// more distinct strings.
 const LEAST_ROWS_A_STRING: usize = 16;
-/// At most this many strings, and bytes of them, are looked for.
+/// The largest numbers of strings and of their bytes in one dictionary.
 const MAX_STRINGS: usize = 1 << 16;
 const MAX_BYTES: usize = 1 << 20;
 
-/// Distinct strings in the order in which they first came; the place of each is its code. There are bounds, so that
-/// columns with many distinct strings cost little.
+/// Distinct strings in the order of their first occurrence. The position of a string is its code. Bounds keep columns
+/// with many distinct strings cheap.
 #[derive(Debug)]
 pub struct DistinctStrings {
-    /// Codes, by the hashes of their strings.
+    /// The codes, by the hash of their string.
     codes: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    /// Where strings begin among the bytes, and where the last one ends.
+    /// The start of each string in `bytes`, and the end of the last.
     offsets: Vec<i64>,
     bytes: Vec<u8>,
     max_strings: usize,
@@ -31,7 +31,7 @@ pub struct DistinctStrings {
 }
 
 impl DistinctStrings {
-    /// No strings yet; at most `max_strings` with `max_bytes` in all.
+    /// Creates a set without strings, for at most `max_strings` strings of `max_bytes` in total.
     pub fn new(max_strings: usize, max_bytes: usize) -> Self {
         let (codes, hasher) = (HashTable::new(), DefaultHashBuilder::default());
         Self { codes, hasher, offsets: vec![0], bytes: Vec::new(), max_strings, max_bytes }
@@ -42,12 +42,12 @@ impl DistinctStrings {
         self.offsets.len() - 1
     }
 
-    /// Whether there are no strings.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Where each string begins among the bytes, and where the last one ends.
+    /// The start of each string among the bytes, and the end of the last.
     pub fn offsets(&self) -> &[i64] {
         &self.offsets
     }
@@ -57,17 +57,17 @@ impl DistinctStrings {
         &self.bytes
     }
 
-    /// The strings by their codes; nothing is copied.
+    /// The strings in the order of their codes, without a copy.
     ///
     /// # Errors
-    /// There are none: Arrow checks that the bytes are UTF-8.
+    /// Arrow finds bytes that are not UTF-8, which cannot happen.
     pub fn into_texts(self) -> Result<LargeStringArray> {
         let texts = LargeStringArray::try_new(OffsetBuffer::new(self.offsets.into()), self.bytes.into(), None);
         texts.map_err(|error| Error::Parameter(error.to_string()))
     }
 
-    /// Replaces `to` by the code of each row of a column of strings, 0 of null ones; false where that would take too
-    /// many strings.
+    /// Replaces `to` by the codes of a column of strings; null rows get 0. Returns false if the strings exceed the
+    /// bounds.
     pub fn codes(&mut self, column: &PropertyColumn, to: &mut Vec<u32>) -> bool {
         to.clear();
         let is_valid = |row: usize| column.validity().is_none_or(|nulls| nulls.is_valid(row));
@@ -80,9 +80,10 @@ impl DistinctStrings {
                 }
             }
             TypedArray::Coded { codes, texts } => {
-                // By code of the column, so that each string is looked up once.
+                // Indexed by the column's own codes, so that each string is hashed once.
                 let mut known: Vec<Option<u32>> = vec![None; texts.len()];
                 for (row, &code) in codes.values().iter().enumerate() {
+                    // The code of a null row may name no string, hence `get`.
                     let code = match known.get(code as usize).copied().flatten() {
                         _ if !is_valid(row) => Some(0),
                         Some(known) => Some(known),
@@ -100,15 +101,17 @@ impl DistinctStrings {
         true
     }
 
-    /// The code of a string, a new one where it is new; `None` where there are too many.
+    /// The code of a string, new or known; `None` if a new string exceeds the bounds.
     fn code(&mut self, text: &str) -> Option<u32> {
         let Self { codes, hasher, offsets, bytes, .. } = self;
         let text = text.as_bytes();
         let string = |code: u32| &bytes[offsets[code as usize] as usize..offsets[code as usize + 1] as usize];
         let hash = hasher.hash_one(text);
+        // Looked up before the bounds are tested: a known string takes no room.
         if let Some(&code) = codes.find(hash, |&code| string(code) == text) {
             return Some(code);
         }
+        // `offsets` has one entry more than strings exist.
         if offsets.len() > self.max_strings || bytes.len() + text.len() > self.max_bytes {
             return None;
         }
@@ -121,16 +124,16 @@ impl DistinctStrings {
 }
 
 impl PropertyColumn {
-    /// A column of strings that are all `text`.
+    /// A column with `text` in every row.
     pub fn repeated(text: &str, num_rows: usize) -> Self {
         let texts = LargeStringArray::from_iter_values([text]);
         let coded = Self::from_codes(vec![0; num_rows], &texts, None);
         coded.unwrap_or_else(|_| Self::nulls(PropertyType::String, num_rows))
     }
 
-    /// The same column with a dictionary, if it is of strings of which few are distinct; otherwise as it is.
+    /// The column with a dictionary, if few of its strings are distinct; otherwise the column unchanged.
     ///
-    /// Cost: a look-up a row; the first rows tell where most strings are distinct.
+    /// Cost: one lookup a row. If most strings are distinct, the search stops after the first rows.
     pub fn with_dictionary(self) -> Self {
         let TypedArray::String(_) = self.values() else { return self };
         let max_strings = (self.len() / LEAST_ROWS_A_STRING).min(MAX_STRINGS);

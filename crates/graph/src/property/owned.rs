@@ -1,21 +1,21 @@
-//! A value that belongs to itself.
+//! A property value that owns its memory.
 
 use super::{ColumnBuilder, PropertyType, PropertyValue};
 
-/// One value of a property, with its memory: what a program gives, where a [`PropertyValue`] is what it is shown.
+/// One value of a property that owns its memory: the input counterpart of [`PropertyValue`].
 #[derive(Clone, Debug)]
 pub enum OwnedValue {
     /// No value.
     Null,
     /// True or false.
     Boolean(bool),
-    /// A whole number.
+    /// A 64-bit signed integer.
     I64(i64),
-    /// A whole number without a sign.
+    /// A 64-bit unsigned integer.
     U64(u64),
-    /// A floating number of 32 bits.
+    /// A 32-bit floating-point number.
     F32(f32),
-    /// A floating number of 64 bits.
+    /// A 64-bit floating-point number.
     F64(f64),
     /// Days since 1970-01-01.
     Date(i32),
@@ -28,17 +28,18 @@ pub enum OwnedValue {
 }
 
 impl OwnedValue {
-    /// The value that a text, which is not null, says as a type.
+    /// Parses a text as a value of a type. The text is never taken as null.
     ///
     /// # Errors
-    /// What was expected and what was found, where the text is no value of the type.
+    /// The expected and the found text, if the text is not a value of the type.
     pub fn parse(text: &str, property_type: PropertyType) -> Result<Self, String> {
+        // The parser of columns also serves single values, so both accept equal texts.
         let mut column = ColumnBuilder::new(property_type);
         column.push_text(text.as_bytes())?;
         Ok(column.finish().get(0).into())
     }
 
-    /// The value where it is.
+    /// The value, borrowed.
     pub fn as_value(&self) -> PropertyValue<'_> {
         match self {
             Self::Null => PropertyValue::Null,
@@ -55,7 +56,7 @@ impl OwnedValue {
     }
 }
 
-/// As of [`PropertyValue`]: floating numbers by their bits.
+/// As for [`PropertyValue`]: floating-point values compare by their bits.
 impl PartialEq for OwnedValue {
     fn eq(&self, other: &Self) -> bool {
         self.as_value() == other.as_value()

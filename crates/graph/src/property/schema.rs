@@ -1,25 +1,26 @@
-//! The properties that a graph has, by name.
+//! The properties of a graph, by name.
+
+use anden_base::message::shown;
 
 use super::PropertyType;
-use crate::formats::shown;
 use crate::{Error, Result};
 
-/// The most properties that vertices, or edges, may have.
+/// The largest number of properties of vertices, or of edges.
 pub const MAX_PROPERTIES: usize = 1_000;
 /// The longest name of a property.
 pub const MAX_NAME_BYTES: usize = 255;
 
-/// Names and types of properties, in the order of their columns. No name is there twice.
+/// The names and types of properties, in the order of their columns. Names are unique.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PropertySchema {
     columns: Vec<(String, PropertyType)>,
 }
 
 impl PropertySchema {
-    /// No properties.
+    /// A schema without properties.
     pub const EMPTY: Self = Self { columns: Vec::new() };
 
-    /// A schema of these columns.
+    /// Makes a schema of these columns.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -31,11 +32,11 @@ impl PropertySchema {
         Ok(schema)
     }
 
-    /// Adds a property behind the others and returns its place.
+    /// Appends a property and returns its position.
     ///
     /// # Errors
-    /// The name is there already, is empty, too long, or has characters that do not show; or there
-    /// are [`MAX_PROPERTIES`].
+    /// The name exists already, is empty, too long, or has control characters. The schema has [`MAX_PROPERTIES`]
+    /// properties.
     pub fn add(&mut self, name: String, property_type: PropertyType) -> Result<usize> {
         let wrong = |what: String| Err(Error::Parameter(what));
         let shown = shown(name.as_bytes());
@@ -54,33 +55,33 @@ impl PropertySchema {
         Ok(self.columns.len() - 1)
     }
 
-    /// Gives the property at a place another type.
+    /// Changes the type of the property at a position.
     ///
     /// # Panics
-    /// If there is no such property.
+    /// If the property does not exist.
     pub fn set_type(&mut self, place: usize, property_type: PropertyType) {
         self.columns[place].1 = property_type;
     }
 
-    /// The place of the property of that name.
+    /// The position of the property with this name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|(known, _)| known == name)
     }
 
-    /// The name that differs least from `name`, of those that differ in at most a third of its characters; for messages
-    /// about a name that is not there.
+    /// The most similar known name, for messages about an unknown name. It differs in at most a third of the
+    /// characters.
     pub fn nearest(&self, name: &str) -> Option<&str> {
         let most = name.chars().count().div_ceil(3);
         let distances = self.columns.iter().map(|(known, _)| (edit_distance(known, name), &known[..]));
         distances.filter(|&(distance, _)| distance <= most).min().map(|(_, known)| known)
     }
 
-    /// Names and types in the order of the columns.
+    /// The names and types, in the order of the columns.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, PropertyType)> {
         self.columns.iter().map(|(name, property_type)| (&name[..], *property_type))
     }
 
-    /// Name and type of a column.
+    /// The name and type of a column.
     pub fn get(&self, place: usize) -> Option<(&str, PropertyType)> {
         self.columns.get(place).map(|(name, property_type)| (&name[..], *property_type))
     }
@@ -90,15 +91,16 @@ impl PropertySchema {
         self.columns.len()
     }
 
-    /// Whether there are no properties.
+    /// Whether the schema has no properties.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 }
 
-/// The number of characters to insert, remove or replace to make `second` of `first`, whatever their case.
+/// The number of characters to insert, remove or replace to turn `first` into `second`, ignoring case.
 fn edit_distance(first: &str, second: &str) -> usize {
     let second: Vec<char> = second.to_lowercase().chars().collect();
+    // One row of the table of distances suffices.
     let mut row: Vec<usize> = (0..=second.len()).collect();
     for (index, letter) in first.to_lowercase().chars().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], index + 1);

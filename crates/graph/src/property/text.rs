@@ -1,11 +1,11 @@
-//! Values as text, and the types that text may be of.
+//! Values as text, and type inference from text.
 
 use std::fmt;
 
 use super::time::{parse_date, parse_timestamp, write_date, write_timestamp};
 use super::{PropertyType, PropertyValue};
 
-/// Whole numbers up to here are floating numbers as well.
+/// `f64` holds every integer up to this bound exactly.
 const EXACT_IN_F64: u64 = 1 << 53;
 
 impl fmt::Display for PropertyValue<'_> {
@@ -15,6 +15,7 @@ impl fmt::Display for PropertyValue<'_> {
             Self::Boolean(value) => write!(f, "{value}"),
             Self::I64(value) => write!(f, "{value}"),
             Self::U64(value) => write!(f, "{value}"),
+            // `Debug` keeps the point of 1.0, so type inference finds a float again.
             Self::F32(value) => write!(f, "{value:?}"),
             Self::F64(value) => write!(f, "{value:?}"),
             Self::Date(days) => write_date(f, days.into()),
@@ -28,15 +29,15 @@ impl fmt::Display for PropertyValue<'_> {
     }
 }
 
-/// A value that a text was parsed to; bytes may have been decoded.
-pub(super) enum Parsed<'a> {
+/// A value that was parsed from text. Bytes need decoding, so they are owned.
+pub(super) enum ParsedValue<'a> {
     Value(PropertyValue<'a>),
     Decoded(Vec<u8>),
 }
 
-/// Parses a text, which is not null, as a type; `None` where it is no value of it.
-pub(super) fn parse(text: &[u8], property_type: PropertyType) -> Option<Parsed<'_>> {
-    Some(Parsed::Value(match property_type {
+/// Parses a text as a value of a type; `None` if it is not one. The text is never taken as null.
+pub(super) fn parse(text: &[u8], property_type: PropertyType) -> Option<ParsedValue<'_>> {
+    Some(ParsedValue::Value(match property_type {
         PropertyType::Boolean => PropertyValue::Boolean(parse_boolean(text)?),
         PropertyType::I64 => PropertyValue::I64(ascii(text)?.parse().ok()?),
         PropertyType::U64 => PropertyValue::U64(ascii(text)?.parse().ok()?),
@@ -45,22 +46,24 @@ pub(super) fn parse(text: &[u8], property_type: PropertyType) -> Option<Parsed<'
         PropertyType::Date => PropertyValue::Date(parse_date(text)?),
         PropertyType::Timestamp => PropertyValue::Timestamp(parse_timestamp(text)?),
         PropertyType::String => PropertyValue::String(std::str::from_utf8(text).ok()?),
-        PropertyType::Bytes => return parse_bytes(text).map(Parsed::Decoded),
+        PropertyType::Bytes => return parse_bytes(text).map(ParsedValue::Decoded),
     }))
 }
 
-/// What a text of a type looks like, for messages.
-pub(super) fn expected(property_type: PropertyType) -> &'static str {
-    match property_type {
-        PropertyType::Boolean => "true or false",
-        PropertyType::I64 => "a whole number of type i64",
-        PropertyType::U64 => "a whole number of type u64",
-        PropertyType::F32 => "a number of type f32",
-        PropertyType::F64 => "a number of type f64",
-        PropertyType::Date => "a date such as 2024-02-29",
-        PropertyType::Timestamp => "a timestamp such as 2024-02-29T12:30:00Z, to the microsecond",
-        PropertyType::String => "text in UTF-8",
-        PropertyType::Bytes => "bytes as 0x and two digits each",
+impl PropertyType {
+    /// A description of the text form of this type, for messages.
+    pub fn text_form(self) -> &'static str {
+        match self {
+            Self::Boolean => "true or false",
+            Self::I64 => "a whole number of type i64",
+            Self::U64 => "a whole number of type u64",
+            Self::F32 => "a number of type f32",
+            Self::F64 => "a number of type f64",
+            Self::Date => "a date such as 2024-02-29",
+            Self::Timestamp => "a timestamp such as 2024-02-29T12:30:00Z, to the microsecond",
+            Self::String => "text in UTF-8",
+            Self::Bytes => "bytes as 0x and two digits each",
+        }
     }
 }
 
@@ -68,7 +71,7 @@ fn ascii(text: &[u8]) -> Option<&str> {
     std::str::from_utf8(text).ok()
 }
 
-/// Digits are no infinity, however many they are.
+/// Parses a number. Digits never mean infinity, so a number beyond the type's range is refused.
 fn parse_number<T: Copy + std::str::FromStr>(text: &[u8], is_finite: impl Fn(T) -> bool) -> Option<T> {
     let number: T = ascii(text)?.parse().ok()?;
     (is_finite(number) || !text.iter().any(u8::is_ascii_digit)).then_some(number)
@@ -94,15 +97,14 @@ fn parse_bytes(text: &[u8]) -> Option<Vec<u8>> {
     pairs.iter().map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?)).collect()
 }
 
-/// Which type a column of text is of, value by value.
+/// Infers the type of a column of text, value by value.
 ///
-/// The rule: the first of boolean, i64, u64, f64, date and timestamp that every value is, else string. A
-/// number with leading zeros or a plus sign is text, for it may be a code; so is a whole number
-/// that the type does not hold exactly, and a column without values. A string is never taken for
-/// bytes.
+/// The result is the first of boolean, i64, u64, f64, date and timestamp that fits every value, else string. A number
+/// with leading zeros or a plus sign is text, because it may be a code. An integer that the type does not hold exactly
+/// is text too, as is a column without values. Strings are never taken as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inference {
-    /// The types that all values so far are of, by their places in [`CANDIDATES`].
+    /// The types that fit all added values: a bit for each position in [`CANDIDATES`].
     may_be: u8,
     has_values: bool,
 }
@@ -123,7 +125,7 @@ impl Default for Inference {
 }
 
 impl Inference {
-    /// Takes one value into account, which is not null.
+    /// Adds a value that is not null.
     pub fn add(&mut self, text: &[u8]) {
         self.has_values = true;
         for (place, &candidate) in CANDIDATES.iter().enumerate() {
@@ -133,14 +135,15 @@ impl Inference {
         }
     }
 
-    /// Takes the values into account that another one has seen.
+    /// Adds all values that another inference has seen.
     pub fn join(&mut self, other: Self) {
         self.has_values |= other.has_values;
         self.may_be &= other.may_be;
     }
 
-    /// The type of the values so far.
+    /// The inferred type.
     pub fn property_type(&self) -> PropertyType {
+        // Without values, every candidate is left.
         if !self.has_values {
             return PropertyType::String;
         }
@@ -148,7 +151,7 @@ impl Inference {
     }
 }
 
-/// Whether a text is a value of the type that says all of it.
+/// Whether parsing a text as the type loses nothing.
 fn is_lossless(text: &[u8], candidate: PropertyType) -> bool {
     let is_number = matches!(candidate, PropertyType::I64 | PropertyType::U64 | PropertyType::F64);
     if is_number {
@@ -159,7 +162,7 @@ fn is_lossless(text: &[u8], candidate: PropertyType) -> bool {
             return false;
         }
         if num_digits == digits.len() && num_digits > 0 {
-            // A whole number: its sign and each of its digits count.
+            // In an integer, the sign and each digit count.
             let Some(size) = ascii(digits).and_then(|digits| digits.parse::<u64>().ok()) else { return false };
             let most = match candidate {
                 PropertyType::F64 => EXACT_IN_F64,
@@ -167,6 +170,7 @@ fn is_lossless(text: &[u8], candidate: PropertyType) -> bool {
                 PropertyType::U64 => u64::MAX,
                 _ => i64::MAX as u64 + u64::from(is_negative),
             };
+            // An integer cannot hold the sign of -0.
             return size <= most && !(is_negative && size == 0);
         }
     }
@@ -179,8 +183,8 @@ mod tests {
 
     fn parsed(text: &str, property_type: PropertyType) -> Option<String> {
         parse(text.as_bytes(), property_type).map(|parsed| match parsed {
-            Parsed::Value(value) => value.to_string(),
-            Parsed::Decoded(bytes) => PropertyValue::Bytes(&bytes).to_string(),
+            ParsedValue::Value(value) => value.to_string(),
+            ParsedValue::Decoded(bytes) => PropertyValue::Bytes(&bytes).to_string(),
         })
     }
 
@@ -212,8 +216,8 @@ mod tests {
             let text = value.to_string();
             let property_type = value.property_type().unwrap();
             match parse(text.as_bytes(), property_type) {
-                Some(Parsed::Value(found)) => assert_eq!(found, value, "{text}"),
-                Some(Parsed::Decoded(found)) => assert_eq!(PropertyValue::Bytes(&found), value, "{text}"),
+                Some(ParsedValue::Value(found)) => assert_eq!(found, value, "{text}"),
+                Some(ParsedValue::Decoded(found)) => assert_eq!(PropertyValue::Bytes(&found), value, "{text}"),
                 None => panic!("{text} is no {property_type}"),
             }
         }

@@ -1,38 +1,37 @@
-//! Dates and times of day as numbers, and as text after ISO 8601.
+//! Dates and times of day as numbers, and as ISO 8601 text.
 //!
-//! The calendar is the proleptic Gregorian one. A year is counted from March, so that the leap day is
-//! the last of its year, and eras of 400 years, which all have the same number of days, make negative
-//! years no special case.
+//! `jiff` knows the calendar from the year -9999 to 9999. Dates of 32 bits and timestamps of 64 bits reach further, so
+//! years are moved by whole cycles of the calendar first: the proleptic Gregorian calendar repeats after 400 years.
 
 use std::fmt;
 
+use jiff::SignedDuration;
+use jiff::civil::Date;
+
 pub(super) const MICROS_PER_DAY: i64 = 86_400_000_000;
-const DAYS_PER_ERA: i64 = 146_097;
-/// Days from 1 March of the year 0 to 1 January 1970.
-const EPOCH: i64 = 719_468;
+const SECONDS_PER_DAY: i64 = 86_400;
+const YEARS_PER_CYCLE: i64 = 400;
+const DAYS_PER_CYCLE: i64 = 146_097;
+/// The first day of the cycle that `jiff` computes with, and its distance from 1970-01-01.
+const CYCLE: Date = jiff::civil::date(2000, 1, 1);
+const CYCLE_DAYS: i64 = 10_957;
 
-/// Days since 1970-01-01 of a day of the calendar.
-fn days_of(year: i64, month: i64, day: i64) -> i64 {
-    // March is month 0 of its year; January and February belong to the year before.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let day_of_year = (153 * month + 2) / 5 + day - 1;
-    era * DAYS_PER_ERA + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - EPOCH
+/// The days from 1970-01-01 to a day of the calendar; `None` if there is no such day.
+fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
+    let (cycles, year) = ((year - 2000).div_euclid(YEARS_PER_CYCLE), 2000 + (year - 2000).rem_euclid(YEARS_PER_CYCLE));
+    let date = Date::new(year as i16, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
+    Some(date.duration_since(CYCLE).as_secs() / SECONDS_PER_DAY + CYCLE_DAYS + cycles * DAYS_PER_CYCLE)
 }
 
-/// Year, month and day of a number of days since 1970-01-01.
-fn calendar_of(days: i64) -> (i64, i64, i64) {
-    let (era, day) = ((days + EPOCH).div_euclid(DAYS_PER_ERA), (days + EPOCH).rem_euclid(DAYS_PER_ERA));
-    // The last day of 4, 100 and 400 years is a leap day and belongs to the year that ends with it.
-    let year_of_era = (day - day / 1_460 + day / 36_524 - day / (DAYS_PER_ERA - 1)) / 365;
-    let day_of_year = day - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let year = era * 400 + year_of_era;
-    if month < 10 { (year, month + 3, day) } else { (year + 1, month - 9, day) }
+/// The year, month and day of a number of days since 1970-01-01.
+fn calendar_of(days: i64) -> (i64, i8, i8) {
+    let (cycles, days) =
+        ((days - CYCLE_DAYS).div_euclid(DAYS_PER_CYCLE), (days - CYCLE_DAYS).rem_euclid(DAYS_PER_CYCLE));
+    let date = CYCLE.saturating_add(SignedDuration::from_secs(days * SECONDS_PER_DAY));
+    (i64::from(date.year()) + cycles * YEARS_PER_CYCLE, date.month(), date.day())
 }
 
-/// Writes `2024-02-29`; years that have not four digits with a sign.
+/// Writes `2024-02-29`. Years outside 0 to 9999 get a sign.
 pub(super) fn write_date(f: &mut fmt::Formatter<'_>, days: i64) -> fmt::Result {
     let (year, month, day) = calendar_of(days);
     match year {
@@ -41,7 +40,7 @@ pub(super) fn write_date(f: &mut fmt::Formatter<'_>, days: i64) -> fmt::Result {
     }
 }
 
-/// Writes `2024-02-29T12:30:00.5Z`, with as many digits of the second as there are, up to six.
+/// Writes `2024-02-29T12:30:00.5Z`, with up to six digits of a second and no trailing zeros.
 pub(super) fn write_timestamp(f: &mut fmt::Formatter<'_>, micros: i64) -> fmt::Result {
     write_date(f, micros.div_euclid(MICROS_PER_DAY))?;
     let of_day = micros.rem_euclid(MICROS_PER_DAY);
@@ -57,7 +56,7 @@ pub(super) fn write_timestamp(f: &mut fmt::Formatter<'_>, micros: i64) -> fmt::R
     f.write_str("Z")
 }
 
-/// What is left of a text that is parsed from its beginning.
+/// The unparsed rest of a text.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {
@@ -71,7 +70,7 @@ impl Rest<'_> {
         bytes.iter().copied().find(|&byte| self.takes(byte))
     }
 
-    /// A number of so many digits.
+    /// Parses a number with a number of digits in this range.
     fn number(&mut self, num_digits: std::ops::RangeInclusive<usize>) -> Option<i64> {
         let len = self.0.iter().take(*num_digits.end()).take_while(|byte| byte.is_ascii_digit()).count();
         if len < *num_digits.start() {
@@ -87,7 +86,7 @@ impl Rest<'_> {
     }
 
     fn date(&mut self) -> Option<i64> {
-        // Eight digits reach past what days in 32 bits can tell.
+        // Eight digits exceed the years that 32-bit days can express.
         let year = match self.takes_one_of(b"+-") {
             None => self.number(4..=4)?,
             Some(b'+') => self.number(4..=8)?,
@@ -95,15 +94,10 @@ impl Rest<'_> {
         };
         let month = self.takes(b'-').then(|| self.number(2..=2))??;
         let day = self.takes(b'-').then(|| self.number(2..=2))??;
-        if !(1..=12).contains(&month) || day < 1 {
-            return None;
-        }
-        let days = days_of(year, month, day);
-        // A day past the end of its month would be one of the next.
-        (calendar_of(days) == (year, month, day)).then_some(days)
+        days_of(year, month, day)
     }
 
-    /// Microseconds since midnight; the second may be missing.
+    /// Parses microseconds since midnight. The seconds may be missing.
     fn time_of_day(&mut self) -> Option<i64> {
         let hour = self.number_below(24)?;
         let minute = self.takes(b':').then(|| self.number_below(60))??;
@@ -114,7 +108,7 @@ impl Rest<'_> {
                 let len = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
                 let (digits, rest) = self.0.split_at(len);
                 self.0 = rest;
-                // Digits that would be lost make the text no timestamp.
+                // A fraction below a microsecond would be lost, so the text is not a timestamp.
                 if digits.is_empty() || digits.iter().skip(6).any(|&digit| digit != b'0') {
                     return None;
                 }
@@ -125,7 +119,7 @@ impl Rest<'_> {
         Some(micros)
     }
 
-    /// Microseconds that the time is ahead of UTC; none where nothing is said.
+    /// Parses the offset from UTC in microseconds. No text means UTC.
     fn zone(&mut self) -> Option<i64> {
         if self.0.is_empty() || self.takes(b'Z') || self.takes(b'z') {
             return Some(0);
@@ -137,14 +131,14 @@ impl Rest<'_> {
     }
 }
 
-/// Days since 1970-01-01 of `2024-02-29`.
+/// Parses `2024-02-29` as days since 1970-01-01.
 pub(super) fn parse_date(text: &[u8]) -> Option<i32> {
     let mut rest = Rest(text);
     let days = rest.date()?;
     if rest.0.is_empty() { i32::try_from(days).ok() } else { None }
 }
 
-/// Microseconds since 1970 of a date, or of a date and a time of day with or without a zone; UTC where none is said.
+/// Parses a date, with or without a time and a zone, as microseconds since 1970. The default zone is UTC.
 pub(super) fn parse_timestamp(text: &[u8]) -> Option<i64> {
     let mut rest = Rest(text);
     let midnight = rest.date()?.checked_mul(MICROS_PER_DAY);
@@ -157,7 +151,7 @@ pub(super) fn parse_timestamp(text: &[u8]) -> Option<i64> {
     if !rest.0.is_empty() {
         return None;
     }
-    // The first days that can be told begin before the first microsecond that can.
+    // The first representable days start before the first representable microsecond, so `midnight` may have overflowed.
     let days = i128::from(Rest(text).date()?) * i128::from(MICROS_PER_DAY);
     i64::try_from(days + i128::from(micros - ahead)).ok()
 }
@@ -168,12 +162,13 @@ mod tests {
 
     #[test]
     fn days_and_the_calendar_agree() {
+        let days_of = |year, month: i8, day: i8| days_of(year, month.into(), day.into()).unwrap();
         assert_eq!((days_of(1970, 1, 1), days_of(2000, 3, 1), days_of(1969, 12, 31)), (0, 11_017, -1));
         let (mut date, mut expected) = ((-800, 1, 1), days_of(-800, 1, 1));
         while date.0 < 2400 {
             assert_eq!((days_of(date.0, date.1, date.2), calendar_of(expected)), (expected, date));
             let is_leap = date.0 % 4 == 0 && (date.0 % 100 != 0 || date.0 % 400 == 0);
-            let last = [31, 28 + i64::from(is_leap), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][date.1 as usize - 1];
+            let last = [31, 28 + i8::from(is_leap), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][date.1 as usize - 1];
             expected += 1;
             date = match date {
                 (year, 12, 31) => (year + 1, 1, 1),
@@ -188,10 +183,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_none() {
+    fn invalid_dates_do_not_parse() {
         assert_eq!(parse_date(b"2024-02-29"), Some(19_782));
         assert_eq!(parse_date(b"-0001-12-31"), Some(-719_529));
-        assert_eq!(parse_date(b"+12345-01-01").map(i64::from), Some(days_of(12_345, 1, 1)));
+        assert_eq!(parse_date(b"+12345-01-01").map(i64::from), days_of(12_345, 1, 1));
         let others = ["2023-02-29", "2024-13-01", "2024-00-01", "2024-01-00", "2024-1-01", "24-01-01", "2024-01-01 "];
         let more = ["", "2024", "2024-01", "2024/01/01", "12345-01-01", "+99999999-01-01", "2024-01-32"];
         others.iter().chain(&more).for_each(|text| assert_eq!(parse_date(text.as_bytes()), None, "{text}"));

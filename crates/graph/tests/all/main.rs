@@ -1,19 +1,3 @@
-//! Formats of graphs, read and written, and generators.
+//! Generators of graphs.
 
-mod compressed_inputs;
-mod csv_files;
-mod csv_properties;
-mod dimacs_files;
-mod edge_lists;
 mod generators;
-mod graphalytics_files;
-mod graphml_files;
-mod labeled_inputs;
-mod made;
-mod matrix_market_files;
-mod metis_files;
-mod mutated_inputs;
-mod parquet_files;
-mod reading;
-mod serialized_graphs;
-mod write_then_read;

@@ -1,31 +1,31 @@
-//! The way out: shortest paths counted level by level.
+//! The forward pass: counts shortest paths level by level.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use base::VertexId;
-use base::bitmap::{AtomicBitmap, Bitmap};
-use graph::InEdges;
+use anden_base::VertexId;
+use anden_base::bitmap::{AtomicBitmap, Bitmap};
+use anden_graph::Graph;
 
 use crate::vertex_subset::Members;
 use crate::{Beamer, Context, EdgeFunctor, EdgeMapOptions, Policy, Result, VertexSubset, edge_map, vertex_map};
 
-/// A search begins to pull when the frontier has more than this part of the arcs that are left. A pull
-/// cannot stop early here, so it pays only when it has not many more edges than a push.
+/// A search begins to pull when the frontier has more than one in this many of the remaining arcs. A pull cannot stop
+/// early here, so it pays off only if it reads few more edges than a push.
 const ALPHA: u64 = 3;
 
-/// The vertices of each level of a search, one level after the other.
-pub(super) struct Levels {
+/// The vertices of all levels of a search, level after level.
+pub(super) struct BcLevels {
     vertices: Vec<VertexId>,
-    /// A bit at the place of the first vertex of each level: a path has as many levels as vertices.
+    /// A set bit for the first vertex of each level. A bitmap is small even on a path, where each vertex is a level.
     starts: Bitmap,
 }
 
-impl Levels {
+impl BcLevels {
     fn new(num_vertices: usize) -> Self {
         Self { vertices: Vec::with_capacity(num_vertices), starts: Bitmap::new(num_vertices) }
     }
 
-    /// The levels, the last first.
+    /// The levels, last one first.
     pub(super) fn backwards(&self) -> impl Iterator<Item = &[VertexId]> {
         let mut rest = &self.vertices[..];
         std::iter::from_fn(move || {
@@ -43,6 +43,7 @@ impl Levels {
             Members::Sparse(list) => {
                 let start = self.vertices.len();
                 self.vertices.extend_from_slice(list);
+                // The backward pass then reads the lists in stored order.
                 self.vertices[start..].sort_unstable();
             }
             Members::All => self.vertices.extend(0..level.bound() as VertexId),
@@ -50,7 +51,7 @@ impl Levels {
     }
 }
 
-/// The last bit that is set before `end`.
+/// The last set bit before `end`.
 fn last_one(words: &[u64], end: usize) -> Option<usize> {
     let mut index = end / 64;
     let mut word = words.get(index).map_or(0, |word| word & ((1 << (end % 64)) - 1));
@@ -61,10 +62,10 @@ fn last_one(words: &[u64], end: usize) -> Option<usize> {
     Some(index * 64 + 63 - word.leading_zeros() as usize)
 }
 
-/// Adds the paths of a vertex in the frontier to its successors'. Counts are the bits of an `f64`.
+/// Adds the path count of a frontier vertex to its successors. Counts are stored as the bits of an `f64`.
 struct Count<'a> {
     counts: &'a [AtomicU64],
-    /// In the frontier or an earlier level, or without in-edges.
+    /// The vertices in the frontier or an earlier level, or without in-edges.
     finished: AtomicBitmap,
 }
 
@@ -80,10 +81,11 @@ impl EdgeFunctor for Count<'_> {
     fn update_atomic(&self, source: VertexId, target: VertexId, (): ()) -> bool {
         let (paths, cell) = (self.of(source), &self.counts[target as usize]);
         let mut old = cell.load(Ordering::Relaxed);
+        // Floats have no atomic addition.
         loop {
             let new = (f64::from_bits(old) + paths).to_bits();
             match cell.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed) {
-                // Whoever adds to zero is the first to reach this target.
+                // The update from 0 is the first to reach this target.
                 Ok(_) => return old == 0,
                 Err(now) => old = now,
             }
@@ -112,25 +114,28 @@ impl EdgeFunctor for Count<'_> {
     }
 }
 
-/// Counts the shortest paths from `source` in `counts`, which is zero before.
-pub(super) fn count<G: InEdges>(
+/// Counts the shortest paths from `source` into `counts`, initially zero.
+pub(super) fn count<G: Graph>(
     ctx: &Context<'_>,
     graph: &G,
     source: VertexId,
     counts: &[AtomicU64],
     lean: bool,
-) -> Result<Levels> {
+) -> Result<BcLevels> {
     let bound = graph.vertex_bound();
     let count = Count { counts, finished: AtomicBitmap::new(bound) };
     counts[source as usize].store(1.0_f64.to_bits(), Ordering::Relaxed);
-    let mut levels = Levels::new(graph.num_vertices());
+    // A vertex is in one level only, so the list never grows.
+    let mut levels = BcLevels::new(graph.num_vertices());
     let mut frontier = VertexSubset::single(bound, source);
     let mut beamer = Beamer::new(graph.num_arcs()).with_thresholds(ALPHA, Beamer::BETA);
     while !frontier.is_empty() {
+        // Marked before the step: an edge inside a level is on no shortest path.
         vertex_map(ctx, &frontier, |v| {
             count.finished.set(v as usize);
         });
         levels.push(&frontier);
+        // The count of a target leaves 0 once, so targets are distinct.
         let mut options = EdgeMapOptions { policy: Policy::Beamer(&mut beamer), distinct: false, lean };
         frontier = edge_map(ctx, graph, &mut frontier, &count, &mut options)?;
     }
@@ -143,7 +148,7 @@ mod tests {
 
     #[test]
     fn levels_come_back_in_reverse() {
-        let mut levels = Levels::new(200);
+        let mut levels = BcLevels::new(200);
         let wanted: Vec<Vec<VertexId>> =
             vec![vec![7], (10..140).collect(), vec![150], vec![3, 5], (160..199).collect()];
         wanted.iter().for_each(|level| levels.push(&VertexSubset::from_list(200, level.clone())));

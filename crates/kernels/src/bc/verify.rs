@@ -1,19 +1,19 @@
-//! The check of centralities: Brandes' algorithm as he wrote it, with lists of predecessors.
+//! The serial verifier of centralities: Brandes' original algorithm, with lists of predecessors.
 
 use std::ops::ControlFlow;
 
-use base::VertexId;
-use graph::Graph;
+use anden_base::VertexId;
+use anden_graph::{Direction, Graph};
 
-use super::{BcParams, BcResult, BcSources};
+use super::{BcParams, BcResult};
 
-/// Looks at the sources, computes the scores from them again, serially, and compares to 1e-9 of their size.
+/// Checks the sources, computes their scores again, serially, and compares to 1e-9 of their size.
 ///
 /// # Errors
-/// What differs first, as a sentence.
+/// The first difference, as a sentence.
 pub fn verify<G: Graph>(graph: &G, params: &BcParams, result: &BcResult) -> Result<(), String> {
     let bound = graph.vertex_bound();
-    check_sources(graph, &params.sources, &result.sources)?;
+    params.sources.verify(graph, &result.sources)?;
     let mut wanted = vec![0.0_f64; bound];
     for &source in &result.sources {
         add_dependencies(graph, source as usize, &mut wanted);
@@ -21,32 +21,11 @@ pub fn verify<G: Graph>(graph: &G, params: &BcParams, result: &BcResult) -> Resu
     if result.scores.len() != bound {
         return Err(format!("{} scores for {bound} vertices", result.scores.len()));
     }
-    // Stated so that a NaN is a difference.
+    // Written so that a NaN counts as a difference.
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs();
     match (0..bound).find(|&v| !near(result.scores[v], wanted[v])) {
         Some(v) => Err(format!("vertex {v} has score {}, {} wanted", result.scores[v], wanted[v])),
         None => Ok(()),
-    }
-}
-
-fn check_sources<G: Graph>(graph: &G, asked: &BcSources, found: &[VertexId]) -> Result<(), String> {
-    let live = || (0..graph.vertex_bound() as VertexId).filter(|&v| graph.is_live(v));
-    match asked {
-        BcSources::Given(sources) if sources != found => Err("the sources are not those that were given".into()),
-        BcSources::All if !live().eq(found.iter().copied()) => Err("the sources are not all vertices".into()),
-        BcSources::Sampled { count, .. } => {
-            let mut distinct = found.to_vec();
-            distinct.sort_unstable();
-            distinct.dedup();
-            let with_edges: Vec<VertexId> = live().filter(|&v| graph.out_degree(v) > 0).collect();
-            let wanted = with_edges.len().min(*count);
-            let is_sample = distinct.iter().all(|v| with_edges.binary_search(v).is_ok());
-            if is_sample && distinct.len() == wanted && found.len() == wanted {
-                return Ok(());
-            }
-            Err(format!("the sources are not {wanted} different vertices with edges"))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -60,7 +39,7 @@ fn add_dependencies<G: Graph>(graph: &G, source: usize, scores: &mut [f64]) {
     let mut place = 0;
     while let Some(&u) = order.get(place) {
         place += 1;
-        let _ = graph.for_each_out_fragment(u as VertexId, |list| {
+        let _ = graph.for_each_fragment(Direction::Out, u as VertexId, |list| {
             for v in list.iter().map(|&v| v as usize) {
                 if hops[v] == usize::MAX {
                     hops[v] = hops[u] + 1;
@@ -88,12 +67,13 @@ fn add_dependencies<G: Graph>(graph: &G, source: usize, scores: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SourceChoice;
 
     #[test]
     fn wrong_results_are_caught() {
-        let csr = testkit::graphs().into_iter().find(|g| g.name == "undirected grid").unwrap().build().unwrap();
-        let pool = base::parallel::Pool::new(1).unwrap();
-        let params = BcParams { sources: BcSources::Given(vec![5, 17]) };
+        let csr = anden_testkit::graphs().into_iter().find(|g| g.name == "undirected grid").unwrap().build().unwrap();
+        let pool = anden_base::parallel::Pool::new(1).unwrap();
+        let params = BcParams { sources: SourceChoice::Given(vec![5, 17]) };
         let good = super::super::bc(&crate::Context::new(&pool), &csr, &params).unwrap();
         assert_eq!(verify(&csr, &params, &good), Ok(()));
         let spoilt = |spoil: &dyn Fn(&mut BcResult)| {
@@ -106,7 +86,7 @@ mod tests {
         assert!(spoilt(&|r| r.sources = vec![5]));
         assert!(spoilt(&|r| r.scores.truncate(9)));
         let other = |sources| verify(&csr, &BcParams { sources }, &good).is_err();
-        assert!(other(BcSources::All) && other(BcSources::Sampled { count: 3, seed: 1 }));
-        assert!(!other(BcSources::Sampled { count: 2, seed: 1 }));
+        assert!(other(SourceChoice::All) && other(SourceChoice::Sampled { count: 3, seed: 1 }));
+        assert!(!other(SourceChoice::Sampled { count: 2, seed: 1 }));
     }
 }

@@ -1,17 +1,17 @@
-//! The check of a search: a plain queue over out-lists.
+//! The serial verifier of a search: a plain queue over out-lists.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use base::NO_VERTEX;
-use graph::Graph;
+use anden_base::NO_VERTEX;
+use anden_graph::{Direction, Graph};
 
 use super::{BfsParams, BfsResult};
 
-/// Searches again, serially and with out-edges alone, and compares.
+/// Searches again, serially, along out-edges only, and compares.
 ///
 /// # Errors
-/// What differs first, as a sentence.
+/// The first difference, as a sentence.
 pub fn verify<G: Graph>(graph: &G, params: &BfsParams, result: &BfsResult) -> Result<(), String> {
     let bound = graph.vertex_bound();
     let mut hops = vec![u32::MAX; bound];
@@ -20,8 +20,9 @@ pub fn verify<G: Graph>(graph: &G, params: &BfsParams, result: &BfsResult) -> Re
     hops[params.source as usize] = 0;
     let mut last = params.source;
     while let Some(u) = queue.pop_front() {
+        // A queue ends with a farthest vertex, whose hops are the depth.
         last = u;
-        let _ = graph.for_each_out_fragment(u, |list| {
+        let _ = graph.for_each_fragment(Direction::Out, u, |list| {
             for &v in list {
                 let (near, far) = (hops[u as usize], &mut hops[v as usize]);
                 if *far == u32::MAX {
@@ -67,8 +68,8 @@ mod tests {
 
     #[test]
     fn wrong_results_are_caught() {
-        let csr = testkit::graphs().into_iter().find(|g| g.name == "undirected cycle").unwrap().build().unwrap();
-        let (pool, params) = (base::parallel::Pool::new(1).unwrap(), BfsParams { source: 5, parents: true });
+        let csr = anden_testkit::graphs().into_iter().find(|g| g.name == "undirected cycle").unwrap().build().unwrap();
+        let (pool, params) = (anden_base::parallel::Pool::new(1).unwrap(), BfsParams { source: 5, parents: true });
         let good = super::super::bfs(&crate::Context::new(&pool), &csr, &params).unwrap();
         assert_eq!(verify(&csr, &params, &good), Ok(()));
         let spoilt = |spoil: &dyn Fn(&mut BfsResult)| {

@@ -1,30 +1,31 @@
-//! The most frequent label, and of several the smallest.
+//! The most frequent label, the smallest among equals.
 
-use base::VertexId;
-use base::memory::zeroed_huge;
+use anden_base::VertexId;
+use anden_base::memory::zeroed_huge;
 
-/// Up to so many labels are compared one by one.
+/// Up to this many labels are compared one by one.
 const SHORT: usize = 16;
 
-/// The labels of one list, in memory of a fixed size.
+/// The labels of one list, in memory of fixed size.
 pub(super) struct Labels {
     values: Vec<u32>,
-    /// A hash table: labels, and how often they were seen; 0 where a slot is free.
+    /// A hash table: labels and their counts; the count of a free slot is 0.
     keys: Vec<u32>,
     counts: Vec<u32>,
-    /// The slots in use.
+    /// The used slots.
     used: Vec<u32>,
 }
 
 impl Labels {
-    /// The longest list.
+    /// The most labels.
     pub(super) const MAX: usize = 1 << 12;
 
-    /// Bytes of a set of labels.
+    /// Bytes of one `Labels`.
     pub(super) const NUM_BYTES: u64 = 6 * 4 * Self::MAX as u64;
 
     pub(super) fn new() -> Self {
         let slots = 2 * Self::MAX;
+        // Reserved in full, as `NUM_BYTES` counts them.
         let list = || Vec::with_capacity(Self::MAX);
         Self { values: list(), keys: vec![0; slots], counts: vec![0; slots], used: list() }
     }
@@ -33,7 +34,7 @@ impl Labels {
         self.values.clear();
     }
 
-    /// Adds the labels of the vertices of a list, if there is room for all of them.
+    /// Adds the labels of the vertices of a list, if all of them fit.
     #[inline(always)]
     pub(super) fn gather(&mut self, list: &[VertexId], labels: &[u32]) {
         if list.len() <= Self::MAX - self.values.len() {
@@ -41,10 +42,11 @@ impl Labels {
         }
     }
 
-    /// The most frequent of some labels; found faster if it is the guess.
+    /// The most frequent label; fastest if `guess` has the majority.
     #[inline(always)]
     pub(super) fn most_frequent(&mut self, guess: u32) -> u32 {
         let num_guessed = num_equal(&self.values, guess);
+        // A majority decides without counts of the other labels.
         if 2 * num_guessed > self.values.len() {
             guess
         } else if self.values.len() <= SHORT {
@@ -56,7 +58,7 @@ impl Labels {
 
     #[inline(never)]
     fn most_frequent_by_table(&mut self) -> u32 {
-        // The table is at most half full.
+        // At most half full.
         let bits = self.values.len().next_power_of_two().ilog2() + 1;
         let mask = (1 << bits) - 1;
         let (keys, counts) = (&mut self.keys[..=mask], &mut self.counts[..=mask]);
@@ -72,6 +74,7 @@ impl Labels {
             }
             counts[slot] += 1;
         }
+        // Clears the used slots only: most lists use a small part of the table.
         let taken = self.used.drain(..).map(|slot| (keys[slot as usize], std::mem::take(&mut counts[slot as usize])));
         best(taken)
     }
@@ -81,7 +84,7 @@ fn num_equal(labels: &[u32], label: u32) -> usize {
     labels.iter().filter(|&&other| other == label).count()
 }
 
-/// Of labels with their counts, the smallest of those with the highest.
+/// The label with the highest count, the smallest among equals.
 #[inline(always)]
 fn best(counted: impl Iterator<Item = (u32, u32)>) -> u32 {
     let (mut best, mut most) = (u32::MAX, 0);
@@ -93,7 +96,7 @@ fn best(counted: impl Iterator<Item = (u32, u32)>) -> u32 {
     best
 }
 
-/// The count of every label there is, for lists of any length.
+/// One counter for every label, for lists of any length.
 pub(super) struct Counts {
     counts: Vec<u32>,
     best: u32,
@@ -101,18 +104,19 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Memory: 4 bytes a label.
+    /// *Memory*: 4 bytes a label.
     pub(super) fn new(num_labels: usize) -> Self {
         Self { counts: zeroed_huge(num_labels), best: u32::MAX, most: 0 }
     }
 
-    /// Counts the labels of the vertices of a list. Counts end at `u32::MAX`.
+    /// Counts the labels of the vertices of a list. Counters saturate.
     pub(super) fn add(&mut self, list: &[VertexId], labels: &[u32]) {
         let (mut best, mut most) = (self.best, self.most);
         for &u in list {
             let label = labels[u as usize];
             let count = &mut self.counts[label as usize];
             *count = count.saturating_add(1);
+            // Tracked while counting, because a search for the maximum would read all counters.
             if *count > most || *count == most && label < best {
                 (best, most) = (label, *count);
             }
@@ -120,13 +124,14 @@ impl Counts {
         (self.best, self.most) = (best, most);
     }
 
-    /// The most frequent of the labels counted.
+    /// The most frequent label.
     pub(super) fn most_frequent(&self) -> u32 {
         self.best
     }
 
-    /// Forgets the labels of a list.
+    /// Resets the counters of a list's labels.
     pub(super) fn forget(&mut self, list: &[VertexId], labels: &[u32]) {
+        // Resets only the counters of this list: the array has one for every vertex.
         list.iter().for_each(|&u| self.counts[labels[u as usize] as usize] = 0);
         (self.best, self.most) = (u32::MAX, 0);
     }
@@ -135,7 +140,7 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use testkit::Random;
+    use anden_testkit::Random;
 
     #[test]
     fn every_way_of_counting_finds_the_same_label() {

@@ -1,25 +1,25 @@
-//! The check of communities: labels counted in maps, serially, from out-edges alone.
+//! The serial verifier of communities: maps of label counts, along out-edges only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use base::VertexId;
-use graph::{Direction, Graph};
+use anden_base::VertexId;
+use anden_graph::{Direction, Graph, GraphKind};
 
 use super::{CdlpParams, CdlpResult};
 
-/// Spreads the labels by the definition and compares.
+/// Propagates the labels by the definition, and compares.
 ///
 /// # Errors
-/// What differs first, as a sentence.
+/// The first difference, as a sentence.
 pub fn verify<G: Graph>(graph: &G, params: &CdlpParams, result: &CdlpResult) -> Result<(), String> {
     let bound = graph.vertex_bound();
     let mut neighbours = vec![Vec::new(); bound];
     for u in 0..bound {
-        let _ = graph.for_each_out_fragment(u as VertexId, |list| {
+        let _ = graph.for_each_fragment(Direction::Out, u as VertexId, |list| {
             for &v in list {
                 neighbours[u].push(v as usize);
-                if graph.direction() == Direction::Directed {
+                if graph.graph_kind() == GraphKind::Directed {
                     neighbours[v as usize].push(u);
                 }
             }
@@ -44,6 +44,7 @@ pub fn verify<G: Graph>(graph: &G, params: &CdlpParams, result: &CdlpResult) -> 
         return Err(format!("{} labels for {bound} vertices", result.labels.len()));
     }
     for (v, (&rank, &found)) in labels.iter().zip(&result.labels).enumerate() {
+        // A dead vertex has no rank, and keeps its id.
         let wanted = order.get(rank).map_or(v, |&label| label as usize);
         if found as usize != wanted {
             return Err(format!("vertex {v} has label {found}, {wanted} wanted"));
@@ -57,7 +58,7 @@ pub fn verify<G: Graph>(graph: &G, params: &CdlpParams, result: &CdlpResult) -> 
     Ok(())
 }
 
-/// The most frequent label of the neighbours, and of several the smallest.
+/// The most frequent label of the neighbors, the smallest among equals.
 fn common_label(neighbours: &[usize], labels: &[usize]) -> Option<usize> {
     let mut counts = BTreeMap::new();
     neighbours.iter().for_each(|&u| *counts.entry(labels[u]).or_insert(0) += 1);
@@ -71,8 +72,9 @@ mod tests {
 
     #[test]
     fn wrong_results_are_caught() {
-        let csr = testkit::graphs().into_iter().find(|g| g.name == "undirected two parts").unwrap().build().unwrap();
-        let (pool, params) = (base::parallel::Pool::new(1).unwrap(), CdlpParams::default());
+        let csr =
+            anden_testkit::graphs().into_iter().find(|g| g.name == "undirected two parts").unwrap().build().unwrap();
+        let (pool, params) = (anden_base::parallel::Pool::new(1).unwrap(), CdlpParams::default());
         let good = super::super::cdlp(&crate::Context::new(&pool), &csr, &params).unwrap();
         assert_eq!(verify(&csr, &params, &good), Ok(()));
         let spoilt = |spoil: &dyn Fn(&mut CdlpResult)| {

@@ -1,116 +1,93 @@
-//! Lists with weights and without behind one face, so that push and pull are written once.
+//! Adjacency lists with or without weights behind one trait, so that push and pull are written once.
 
 use std::ops::{ControlFlow, Range};
 
-use base::VertexId;
-use graph::{DensePage, InEdges, Page, PageOffset, Parts, WantedLists, Weight, WeightedEdges};
+use anden_base::VertexId;
+use anden_graph::{DensePage, Direction, Graph, Page, PageOffset, Parts, VertexMask, Weight, WeightedEdges};
 
 /// Adjacency lists whose entries carry a `W`.
-pub(crate) trait Lists<W: Copy>: Sync {
+pub(crate) trait EdgeMapLists<W: Copy>: Sync {
     /// The offsets of dense pages.
     type Offset: PageOffset;
 
-    /// What is read of them.
+    /// The parts that reading a list reads.
     const PARTS: Parts;
 
-    /// The out-list of `vertex`, fragment by fragment.
-    fn out_list(&self, vertex: VertexId, body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>) -> ControlFlow<()>;
+    /// A list of `vertex`, fragment by fragment.
+    fn list(
+        &self,
+        direction: Direction,
+        vertex: VertexId,
+        body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
+    ) -> ControlFlow<()>;
 
-    /// The in-list of `vertex`, fragment by fragment.
-    fn in_list(&self, vertex: VertexId, body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>) -> ControlFlow<()>;
-
-    /// The wanted in-lists, in any order, fragment by fragment; to break leaves a list.
-    fn in_lists_of(&self, wanted: &WantedLists, mut body: impl FnMut(VertexId, &[VertexId], &[W]) -> ControlFlow<()>) {
+    /// The wanted lists, in any order, fragment by fragment. A break ends one list, not the others.
+    fn lists_of(
+        &self,
+        direction: Direction,
+        wanted: &VertexMask,
+        mut body: impl FnMut(VertexId, &[VertexId], &[W]) -> ControlFlow<()>,
+    ) {
         for vertex in wanted.vertices() {
-            let _ = self.in_list(vertex, |list, weights| body(vertex, list, weights));
+            let _ = self.list(direction, vertex, |list, weights| body(vertex, list, weights));
         }
     }
 
-    /// Those of the wanted in-lists that stand in one slice, as [`dense_weights`](Self::dense_weights) knows it; the others
-    /// are asked for one by one.
-    fn dense_in_lists(&self, _wanted: &WantedLists) -> Option<(DensePage<'_, Self::Offset>, WantedLists)> {
+    /// The wanted in-lists that lie in one slice, as a dense page for [`dense_weights`](Self::dense_weights). The
+    /// caller reads the other lists one by one.
+    fn dense_in_lists(&self, _wanted: &VertexMask) -> Option<(DensePage<'_, Self::Offset>, VertexMask)> {
         None
     }
 
-    /// The same for out-lists.
-    fn out_lists_of(&self, wanted: &WantedLists, mut body: impl FnMut(VertexId, &[VertexId], &[W]) -> ControlFlow<()>) {
-        for vertex in wanted.vertices() {
-            let _ = self.out_list(vertex, |list, weights| body(vertex, list, weights));
-        }
-    }
-
-    /// The pages of the in-lists; dense only where [`dense_weights`](Self::dense_weights) knows how.
-    fn in_pages(&self, vertices: Range<VertexId>, body: impl FnMut(Page<'_, Self::Offset>));
-
-    /// As [`in_pages`](Self::in_pages), for out-lists.
-    fn out_pages(&self, vertices: Range<VertexId>, body: impl FnMut(Page<'_, Self::Offset>));
+    /// The pages of the lists; dense only if [`dense_weights`](Self::dense_weights) has their weights.
+    fn pages(&self, direction: Direction, vertices: Range<VertexId>, body: impl FnMut(Page<'_, Self::Offset>));
 
     /// The weights beside a list of a dense page.
     fn dense_weights(&self, len: usize) -> &[W];
 }
 
-/// The lists of a graph, without weights.
+/// The adjacency lists of a graph, without weights.
 pub(crate) struct Plain<'a, G>(pub(crate) &'a G);
 
-/// The lists of a graph whose weights the caller has found to be of the right type.
+/// The adjacency lists of a graph, with weights. The caller has checked their type.
 pub(crate) struct Weighted<'a, G>(pub(crate) &'a G);
 
-/// As many nothings as anybody asks for; they take no space.
+/// Weights of unweighted lists. A slice of `()` takes no space at any length.
 const NOTHINGS: &[()] = &[(); usize::MAX];
 
-impl<G: InEdges> Lists<()> for Plain<'_, G> {
+impl<G: Graph> EdgeMapLists<()> for Plain<'_, G> {
     type Offset = G::Offset;
 
     const PARTS: Parts = Parts::Targets;
 
     #[inline(always)]
-    fn out_list(
+    fn list(
         &self,
+        direction: Direction,
         vertex: VertexId,
         mut body: impl FnMut(&[VertexId], &[()]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.0.for_each_out_fragment(vertex, |list| body(list, &NOTHINGS[..list.len()]))
+        self.0.for_each_fragment(direction, vertex, |list| body(list, &NOTHINGS[..list.len()]))
     }
 
     #[inline(always)]
-    fn in_list(
+    fn lists_of(
         &self,
-        vertex: VertexId,
-        mut body: impl FnMut(&[VertexId], &[()]) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        self.0.for_each_in_fragment(vertex, |list| body(list, &NOTHINGS[..list.len()]))
-    }
-
-    #[inline(always)]
-    fn in_lists_of(&self, wanted: &WantedLists, mut body: impl FnMut(VertexId, &[VertexId], &[()]) -> ControlFlow<()>) {
-        self.0.for_each_in_fragment_of(wanted, |vertex, list| body(vertex, list, &NOTHINGS[..list.len()]));
-    }
-
-    #[inline(always)]
-    fn dense_in_lists(&self, wanted: &WantedLists) -> Option<(DensePage<'_, G::Offset>, WantedLists)> {
-        self.0.dense_in_lists(wanted)
-    }
-
-    #[inline(always)]
-    fn out_lists_of(
-        &self,
-        wanted: &WantedLists,
+        direction: Direction,
+        wanted: &VertexMask,
         mut body: impl FnMut(VertexId, &[VertexId], &[()]) -> ControlFlow<()>,
     ) {
-        self.0.for_each_out_fragment_of(wanted, |vertex, list| body(vertex, list, &NOTHINGS[..list.len()]));
+        self.0.for_each_fragment_of(direction, wanted, |vertex, list| body(vertex, list, &NOTHINGS[..list.len()]));
     }
 
     #[inline(always)]
-    fn in_pages(&self, vertices: Range<VertexId>, mut body: impl FnMut(Page<'_, G::Offset>)) {
-        let _ = self.0.for_each_in_page(vertices, |page| {
-            body(page);
-            ControlFlow::Continue(())
-        });
+    fn dense_in_lists(&self, wanted: &VertexMask) -> Option<(DensePage<'_, G::Offset>, VertexMask)> {
+        self.0.dense_lists(Direction::In, wanted)
     }
 
     #[inline(always)]
-    fn out_pages(&self, vertices: Range<VertexId>, mut body: impl FnMut(Page<'_, G::Offset>)) {
-        let _ = self.0.for_each_out_page(vertices, |page| {
+    fn pages(&self, direction: Direction, vertices: Range<VertexId>, mut body: impl FnMut(Page<'_, G::Offset>)) {
+        let _ = self.0.for_each_page(direction, vertices, |page| {
             body(page);
             ControlFlow::Continue(())
         });
@@ -122,27 +99,23 @@ impl<G: InEdges> Lists<()> for Plain<'_, G> {
     }
 }
 
-impl<W: Weight, G: InEdges + WeightedEdges> Lists<W> for Weighted<'_, G> {
+impl<W: Weight, G: WeightedEdges> EdgeMapLists<W> for Weighted<'_, G> {
     type Offset = G::Offset;
 
     const PARTS: Parts = Parts::Weighted;
 
     #[inline(always)]
-    fn out_list(&self, vertex: VertexId, body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>) -> ControlFlow<()> {
-        self.0.for_each_weighted_out_fragment(vertex, body)
+    fn list(
+        &self,
+        direction: Direction,
+        vertex: VertexId,
+        body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.0.for_each_weighted_fragment(direction, vertex, body)
     }
 
-    #[inline(always)]
-    fn in_list(&self, vertex: VertexId, body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>) -> ControlFlow<()> {
-        self.0.for_each_weighted_in_fragment(vertex, body)
-    }
-
-    // The seam has no pages with weights: everything is read through the fragments.
-    fn in_pages(&self, vertices: Range<VertexId>, mut body: impl FnMut(Page<'_, G::Offset>)) {
-        body(Page::Patched(vertices));
-    }
-
-    fn out_pages(&self, vertices: Range<VertexId>, mut body: impl FnMut(Page<'_, G::Offset>)) {
+    // The seam has no pages with weights, so all lists are read by fragment.
+    fn pages(&self, _direction: Direction, vertices: Range<VertexId>, mut body: impl FnMut(Page<'_, G::Offset>)) {
         body(Page::Patched(vertices));
     }
 
@@ -151,7 +124,7 @@ impl<W: Weight, G: InEdges + WeightedEdges> Lists<W> for Weighted<'_, G> {
     }
 }
 
-/// Gives `targets` in pieces, each beside as many entries of `weights`, for edges that have none.
+/// Cuts `targets` into chunks of the length of `weights`, for edges without weights of their own.
 #[inline(always)]
 pub(crate) fn beside<W: Copy>(
     targets: &[VertexId],

@@ -1,22 +1,22 @@
-//! Over the in-lists of the targets that may still be updated.
+//! Pull: edge maps over the in-lists of the targets that may still be updated.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base::VertexId;
-use base::bitmap::{AtomicBitmap, ones};
-use graph::{DensePage, InEdges, Page, Side, WantedLists, vertices_of};
+use anden_base::VertexId;
+use anden_base::bitmap::{AtomicBitmap, ones};
+use anden_graph::{DensePage, Direction, Graph, Page, VertexMask, vertices_of};
 
-use super::ahead::{PagesAhead, Wanted};
-use super::lists::Lists;
-use super::{EdgeFunctor, Run, merge_word};
+use super::ahead::{ListsToRead, PagesAhead};
+use super::lists::EdgeMapLists;
+use super::{EdgeFunctor, EdgeMapRun, merge_word};
 use crate::vertex_subset::{CHUNK, Members, VertexSubset, each_word};
 
-impl<G: InEdges, L, F> Run<'_, G, L, F> {
-    /// The frontier must be a bitmap or *all*.
+impl<G: Graph, L, F> EdgeMapRun<'_, G, L, F> {
+    /// Pulls from a frontier that is a bitmap or *all*.
     pub(super) fn pull<W: Copy>(&self, frontier: &VertexSubset) -> VertexSubset
     where
-        L: Lists<W>,
+        L: EdgeMapLists<W>,
         F: EdgeFunctor<W>,
     {
         match frontier.members() {
@@ -24,13 +24,14 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
                 let words = bits.words();
                 self.pull_from(|source| words[source as usize / 64] >> (source % 64) & 1 == 1)
             }
+            // The caller has made the frontier dense, so a list does not occur here.
             Members::All | Members::Sparse(_) => self.pull_from(|_| true),
         }
     }
 
     fn pull_from<W: Copy>(&self, in_frontier: impl Fn(VertexId) -> bool + Sync) -> VertexSubset
     where
-        L: Lists<W>,
+        L: EdgeMapLists<W>,
         F: EdgeFunctor<W>,
     {
         let bound = self.graph.vertex_bound();
@@ -39,12 +40,12 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
             let first = (word * 64) as VertexId;
             let num_targets = (bound - word * 64).min(64) as u32;
             let wanted = self.functor.condition_word(first, num_targets) & (!0 >> (64 - num_targets));
-            // A list that is empty is not read.
+            // Empty lists are not read.
             ones(wanted)
-                .filter(|&bit| self.graph.in_degree(first + bit as VertexId) == 0)
+                .filter(|&bit| self.graph.degree(Direction::In, first + bit as VertexId) == 0)
                 .fold(wanted, |word, bit| word & !(1 << bit))
         };
-        let announce = |runs: &[Range<VertexId>]| self.graph.will_need_runs(Side::In, L::PARTS, runs);
+        let announce = |runs: &[Range<VertexId>]| self.graph.will_need_runs(Direction::In, L::PARTS, runs);
         let ahead = PagesAhead::of(self.graph, wanted, announce);
         ahead.iter().for_each(PagesAhead::begin);
         let grain = ahead.as_ref().map_or(CHUNK, |ahead| ahead.chunk);
@@ -58,8 +59,8 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
                 Some(ahead) => {
                     ahead.go_on(chunk.start);
                     let pull = |wanted| match wanted {
-                        Wanted::Few(lists) => self.pull_lists(&lists, &in_frontier, &next),
-                        Wanted::Most(vertices) => self.pull_pages(vertices, &in_frontier, &next),
+                        ListsToRead::Few(lists) => self.pull_lists(&lists, &in_frontier, &next),
+                        ListsToRead::Most(vertices) => self.pull_pages(vertices, &in_frontier, &next),
                     };
                     ahead.wanted_in(vertices).map(pull).sum()
                 }
@@ -69,7 +70,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         VertexSubset::dense(next, count.into_inner())
     }
 
-    /// Pulls to those of these targets that meet the condition; gives how many belong in the result.
+    /// Pulls into the targets of a range that meet the condition. Returns the number of hits.
     #[inline(always)]
     fn pull_pages<W: Copy>(
         &self,
@@ -78,19 +79,20 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         next: &AtomicBitmap,
     ) -> usize
     where
-        L: Lists<W>,
+        L: EdgeMapLists<W>,
         F: EdgeFunctor<W>,
     {
         let mut found = 0;
-        self.lists.in_pages(vertices, |page| match page {
+        self.lists.pages(Direction::In, vertices, |page| match page {
             Page::Dense(page) => self.each_word(page.vertices(), |index, todo| {
                 let hits = self.pull_word(&page, (index, todo), in_frontier);
                 found += hits.count_ones() as usize;
                 merge_word(next, index, hits);
             }),
             Page::Patched(vertices) => {
-                for group in WantedLists::groups(vertices) {
+                for group in VertexMask::groups(vertices) {
                     let mut todo = group.among(|index, mask| self.todo(index, mask));
+                    // Unchanged lists of a patched page are read at the speed of a dense page.
                     if let Some((page, dense)) = self.lists.dense_in_lists(&todo) {
                         for (index, todo) in dense.words() {
                             let hits = self.pull_word(&page, (index, todo), in_frontier);
@@ -111,8 +113,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         found
     }
 
-    /// Calls `body` with each word's index and the bits of those of its targets that lie in `vertices`
-    /// and meet the condition, where there are any.
+    /// Calls `body` with each word index and the nonzero bits of its targets in `vertices` that meet the condition.
     fn each_word<W>(&self, vertices: Range<VertexId>, mut body: impl FnMut(usize, u64))
     where
         F: EdgeFunctor<W>,
@@ -125,7 +126,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         });
     }
 
-    /// Those of the targets of a word that meet the condition.
+    /// The targets of a word that meet the condition.
     #[inline(always)]
     fn todo<W>(&self, index: usize, mask: u64) -> u64
     where
@@ -134,7 +135,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         self.functor.condition_word((index * 64) as VertexId, 64 - mask.leading_zeros()) & mask
     }
 
-    /// Whether the functor said yes, and whether the target is done.
+    /// Pulls into one target. Returns whether the functor returned true, and whether the target is done.
     #[inline(always)]
     fn pull_list<W: Copy>(
         &self,
@@ -150,6 +151,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         for (&source, &weight) in sources.iter().zip(weights) {
             if in_frontier(source) {
                 hit |= self.functor.update(source, target, weight);
+                // The rest of the list cannot change a target that is done.
                 if !self.functor.condition(target) {
                     return (hit, true);
                 }
@@ -158,7 +160,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         (hit, false)
     }
 
-    /// Asks targets of a word whose lists are on a page; gives those for which the functor said yes.
+    /// Pulls into targets of a word whose lists are on a dense page. Returns the hits.
     #[inline(always)]
     fn pull_word<W: Copy>(
         &self,
@@ -167,11 +169,11 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         in_frontier: impl Fn(VertexId) -> bool,
     ) -> u64
     where
-        L: Lists<W>,
+        L: EdgeMapLists<W>,
         F: EdgeFunctor<W>,
     {
         let mut hits = 0;
-        // Where a list is left is not foreseen, so the processor would not come to the next one by itself in time.
+        // The loop leaves lists at unpredictable points, so the processor cannot fetch the next list in time by itself.
         vertices_of(index, todo).for_each(|target| page.prefetch((target - page.first()) as usize));
         for target in vertices_of(index, todo) {
             let list = page.list((target - page.first()) as usize);
@@ -185,16 +187,16 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         hits
     }
 
-    /// Pulls to these targets, each of which meets the condition; gives how many belong in the result.
+    /// Pulls into these targets, which meet the condition. Returns the number of hits.
     #[inline(always)]
     fn pull_lists<W: Copy>(
         &self,
-        todo: &WantedLists,
+        todo: &VertexMask,
         in_frontier: &(impl Fn(VertexId) -> bool + Sync),
         next: &AtomicBitmap,
     ) -> usize
     where
-        L: Lists<W>,
+        L: EdgeMapLists<W>,
         F: EdgeFunctor<W>,
     {
         let hits = self.pull_fragments(todo, in_frontier);
@@ -202,16 +204,16 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         hits.len()
     }
 
-    /// Asks the targets; gives those for which the functor said yes.
+    /// Pulls into these targets by fragment. Returns the hits.
     #[inline(always)]
-    fn pull_fragments<W: Copy>(&self, todo: &WantedLists, in_frontier: impl Fn(VertexId) -> bool) -> WantedLists
+    fn pull_fragments<W: Copy>(&self, todo: &VertexMask, in_frontier: impl Fn(VertexId) -> bool) -> VertexMask
     where
-        L: Lists<W>,
+        L: EdgeMapLists<W>,
         F: EdgeFunctor<W>,
     {
-        let none = WantedLists::none_near(todo.first());
+        let none = VertexMask::none_near(todo.first());
         let (mut hits, mut others) = (none, none);
-        self.lists.in_lists_of(todo, |target, sources, weights| {
+        self.lists.lists_of(Direction::In, todo, |target, sources, weights| {
             let (hit, done) = self.pull_list(target, sources, weights, &in_frontier);
             if hit {
                 hits.insert(target);
@@ -220,6 +222,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
             }
             if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
+        // An empty list gives no entry, so its target is in neither mask.
         todo.without(&hits).without(&others).vertices().for_each(|target| self.functor.no_sources(target));
         hits
     }

@@ -1,39 +1,39 @@
-//! Over the out-lists of the frontier.
+//! Push: edge maps over the out-lists of the frontier.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base::VertexId;
-use base::bitmap::AtomicBitmap;
-use base::parallel::Pool;
-use graph::{InEdges, Page, Side, WantedLists, vertices_of};
+use anden_base::VertexId;
+use anden_base::bitmap::AtomicBitmap;
+use anden_base::parallel::Pool;
+use anden_graph::{Direction, Graph, Page, VertexMask, vertices_of};
 
-use super::ahead::{self, PagesAhead, Wanted, announce_edges};
-use super::lists::Lists;
-use super::{EdgeFunctor, FAR, Run, announce, list_of};
+use super::ahead::{self, ListsToRead, PagesAhead, announce_edges};
+use super::lists::EdgeMapLists;
+use super::{EdgeFunctor, EdgeMapRun, FAR, announce, list_of};
 use crate::vertex_subset::{CHUNK, LIST_CHUNK, Members, VertexSubset, WorkerLists, each_word};
 
-/// The least edges that are worth a piece of their own.
+/// The least number of edges in a chunk.
 const MIN_PIECE: u64 = 1024;
 
-/// Pieces a worker, so that unequal ones even out.
+/// The number of chunks for each worker, so that unequal ones even out.
 const PIECES_PER_WORKER: u64 = 16;
 
-impl<G: InEdges, L, F> Run<'_, G, L, F> {
-    /// The frontier must be a list.
+impl<G: Graph, L, F> EdgeMapRun<'_, G, L, F> {
+    /// Pushes from a frontier that is a list.
     pub(super) fn sparse_push<W: Copy>(&self, frontier: &VertexSubset) -> VertexSubset
     where
-        L: Lists<W>,
+        L: EdgeMapLists<W>,
         F: EdgeFunctor<W>,
     {
         let list = list_of(frontier);
         let (bound, is_heard) = (self.graph.vertex_bound(), self.graph.is_listening());
         let starts = edge_starts(self.ctx.pool, list.len(), |index| {
             if let Some(&ahead) = list.get(index + FAR) {
-                self.graph.prefetch_rough_degree(Side::Out, ahead);
+                self.graph.prefetch_rough_degree(Direction::Out, ahead);
             }
-            // It may be more than is known here.
-            self.graph.rough_out_degree(list[index]).max(1)
+            // The rough degree may be below the true one, so each list gets one edge at least.
+            self.graph.rough_degree(Direction::Out, list[index]).max(1)
         });
         let num_edges = starts.last().copied().unwrap_or(0);
         let seen = AtomicBitmap::new(if self.distinct { bound } else { 0 });
@@ -54,6 +54,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
                 }
                 for_each_part(&starts, edges, |index, part| {
                     announce(self.graph, L::PARTS, list, index);
+                    // The last part of a list ends at its true end, which may lie beyond the rough degree.
                     let is_last = part.end as u64 == starts[index + 1] - starts[index];
                     let part = part.start..if is_last { usize::MAX } else { part.end };
                     self.push_part(list[index], part, &mut |target| {
@@ -67,14 +68,14 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         VertexSubset::sparse(bound, lists.join())
     }
 
-    /// Pushes along the entries of a list at the places in `part`.
+    /// Pushes along the entries at the positions `part` of one list.
     fn push_part<W: Copy>(&self, source: VertexId, part: Range<usize>, accept: &mut impl FnMut(VertexId))
     where
-        L: Lists<W>,
+        L: EdgeMapLists<W>,
         F: EdgeFunctor<W>,
     {
         let mut place = 0;
-        let _ = self.lists.out_list(source, |targets, weights| {
+        let _ = self.lists.list(Direction::Out, source, |targets, weights| {
             let range = part.start.saturating_sub(place)..part.end.saturating_sub(place).min(targets.len());
             place += targets.len();
             if !range.is_empty() {
@@ -95,25 +96,27 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         F: EdgeFunctor<W>,
     {
         for (&target, &weight) in targets.iter().zip(weights) {
+            // The plain test spares most edges the atomic write of the update.
             if self.functor.condition(target) && self.functor.update_atomic(source, target, weight) {
                 accept(target);
             }
         }
     }
 
-    /// The frontier must be a bitmap or *all*.
+    /// Pushes from a frontier that is a bitmap or *all*.
     pub(super) fn dense_push<W: Copy>(&self, frontier: &VertexSubset) -> VertexSubset
     where
-        L: Lists<W>,
+        L: EdgeMapLists<W>,
         F: EdgeFunctor<W>,
     {
         let word = |index: usize| match frontier.members() {
             Members::Dense(bits, _) => bits.words()[index],
+            // Bits beyond the bound lie on no page.
             Members::All | Members::Sparse(_) => !0,
         };
         let bound = self.graph.vertex_bound();
         let (next, count) = (AtomicBitmap::new(bound), AtomicUsize::new(0));
-        let announce = |runs: &[Range<VertexId>]| self.graph.will_need_runs(Side::Out, L::PARTS, runs);
+        let announce = |runs: &[Range<VertexId>]| self.graph.will_need_runs(Direction::Out, L::PARTS, runs);
         let ahead = PagesAhead::of(self.graph, word, announce);
         ahead.iter().for_each(PagesAhead::begin);
         let grain = ahead.as_ref().map_or(CHUNK / 4, |ahead| ahead.chunk);
@@ -123,14 +126,15 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
             }
             let vertices = chunk.start as VertexId..chunk.end as VertexId;
             let mut found = 0;
+            // Several workers may accept a target; the bitmap counts it once.
             let mut accept = |target| found += usize::from(next.set(target as usize));
             match &ahead {
                 None => self.push_pages(vertices, word, &mut accept),
                 Some(ahead) => {
                     ahead.go_on(chunk.start);
                     ahead.wanted_in(vertices).for_each(|wanted| match wanted {
-                        Wanted::Few(lists) => self.push_lists(&lists, &mut accept),
-                        Wanted::Most(vertices) => self.push_pages(vertices, word, &mut accept),
+                        ListsToRead::Few(lists) => self.push_lists(&lists, &mut accept),
+                        ListsToRead::Most(vertices) => self.push_pages(vertices, word, &mut accept),
                     });
                 }
             }
@@ -139,7 +143,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         VertexSubset::dense(next, count.into_inner())
     }
 
-    /// Pushes from those of these vertices that are in the words of a frontier.
+    /// Pushes from the vertices of a range that are in the frontier.
     #[inline(always)]
     fn push_pages<W: Copy>(
         &self,
@@ -147,37 +151,37 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         word: impl Fn(usize) -> u64,
         accept: &mut impl FnMut(VertexId),
     ) where
-        L: Lists<W>,
+        L: EdgeMapLists<W>,
         F: EdgeFunctor<W>,
     {
-        self.lists.out_pages(vertices, |page| match page {
+        self.lists.pages(Direction::Out, vertices, |page| match page {
             Page::Dense(page) => each_word(page.vertices(), |index, mask| {
                 for source in vertices_of(index, word(index) & mask) {
                     let targets = page.list((source - page.first()) as usize);
                     self.push_list(source, targets, self.lists.dense_weights(targets.len()), accept);
                 }
             }),
-            Page::Patched(vertices) => WantedLists::groups(vertices)
+            Page::Patched(vertices) => VertexMask::groups(vertices)
                 .for_each(|group| self.push_lists(&group.among(|index, _| word(index)), accept)),
             Page::Empty(_) => {}
         });
     }
 
-    /// Pushes from these vertices.
+    /// Pushes from `sources`.
     #[inline(always)]
-    fn push_lists<W: Copy>(&self, sources: &WantedLists, accept: &mut impl FnMut(VertexId))
+    fn push_lists<W: Copy>(&self, sources: &VertexMask, accept: &mut impl FnMut(VertexId))
     where
-        L: Lists<W>,
+        L: EdgeMapLists<W>,
         F: EdgeFunctor<W>,
     {
-        self.lists.out_lists_of(sources, |source, targets, weights| {
+        self.lists.lists_of(Direction::Out, sources, |source, targets, weights| {
             self.push_list(source, targets, weights, accept);
             ControlFlow::Continue(())
         });
     }
 }
 
-/// How many edges lead out of the vertices before each of `len`, and out of all, from the degree of each by its index.
+/// The number of edges before each of `len` vertices, then the total, from the degree at each index.
 pub(crate) fn edge_starts(pool: &Pool, len: usize, degree: impl Fn(usize) -> usize + Sync) -> Vec<u64> {
     let mut starts = vec![0; len + 1];
     pool.for_each_part_mut(&mut starts[1..], LIST_CHUNK, |first, part| {
@@ -191,8 +195,8 @@ pub(crate) fn edge_starts(pool: &Pool, len: usize, degree: impl Fn(usize) -> usi
     starts
 }
 
-/// Calls `body` with the index of each vertex that some of these edges leave, and the places of
-/// those edges in its list.
+/// Calls `body` with the index of each vertex that some of these edges leave, and with the positions of those edges in
+/// its list.
 pub(crate) fn for_each_part(starts: &[u64], edges: Range<u64>, mut body: impl FnMut(usize, Range<usize>)) {
     let mut index = starts.partition_point(|&start| start <= edges.start).saturating_sub(1);
     while index + 1 < starts.len() && starts[index] < edges.end {

@@ -1,19 +1,18 @@
-//! Every form of an edge map applies the same edges.
+//! Every form of an edge map applies equal edges.
 
-use std::sync::Mutex;
-
-use base::parallel::Pool;
-use graph::{Csr, Graph, WillNeed};
-use testkit::{Pieces, Random, for_each_graph};
+use anden_base::parallel::Pool;
+use anden_graph::{Csr, Graph, WillNeed};
+use anden_testkit::{FragmentedGraph, Random, for_each_graph};
+use parking_lot::Mutex;
 
 use super::*;
 
-/// Takes note of every edge, and accepts targets whose id is even.
+/// Records every edge, and accepts targets with even ids.
 struct Note(Mutex<Vec<(VertexId, VertexId, u32)>>);
 
 impl EdgeFunctor<u32> for Note {
     fn update_atomic(&self, source: VertexId, target: VertexId, weight: u32) -> bool {
-        self.0.lock().unwrap().push((source, target, weight));
+        self.0.lock().push((source, target, weight));
         target.is_multiple_of(2)
     }
 
@@ -32,7 +31,7 @@ impl EdgeFunctor for Note {
     }
 }
 
-/// The edges that a map must apply and the targets that it must give, in the plainest way.
+/// The edges that a map must apply and the targets that it must return, computed by plain loops.
 fn expected(csr: &Csr, frontier: &[VertexId], weighted: bool) -> (Vec<(VertexId, VertexId, u32)>, Vec<VertexId>) {
     let lists = csr.out_lists();
     let weights = u32::of(lists.weights().unwrap()).unwrap();
@@ -51,7 +50,7 @@ fn expected(csr: &Csr, frontier: &[VertexId], weighted: bool) -> (Vec<(VertexId,
     (edges, targets)
 }
 
-fn check_forms<G: InEdges + WeightedEdges>(pool: &Pool, csr: &Csr, graph: &G, list: &[VertexId], what: &str) {
+fn check_forms<G: WeightedEdges>(pool: &Pool, csr: &Csr, graph: &G, list: &[VertexId], what: &str) {
     let ctx = Context::new(pool);
     for (policy, weighted, lean) in (0..12).map(|choice| (choice % 3, choice / 3 % 2 == 1, choice / 6 == 1)) {
         let policy = || match policy {
@@ -66,7 +65,7 @@ fn check_forms<G: InEdges + WeightedEdges>(pool: &Pool, csr: &Csr, graph: &G, li
             true => weighted_edge_map::<u32, _>(&ctx, graph, &mut frontier, &note, &mut options),
             false => edge_map(&ctx, graph, &mut frontier, &note, &mut options),
         };
-        let mut edges = note.0.into_inner().unwrap();
+        let mut edges = note.0.into_inner();
         edges.sort_unstable();
         let (wanted_edges, wanted_targets) = expected(csr, list, weighted);
         assert_eq!(edges, wanted_edges, "{what}, weighted: {weighted}, lean: {lean}");
@@ -85,7 +84,7 @@ fn every_form_applies_the_same_edges() {
                 let list: Vec<_> = (0..bound).filter(|_| random.below(100) < share).collect();
                 let what = format!("{name}, {threads} threads, {share} % of the vertices");
                 check_forms(&pool, csr, csr, &list, &what);
-                let pieces = Pieces::new(csr);
+                let pieces = FragmentedGraph::new(csr);
                 check_forms(&pool, csr, &pieces, &list, &format!("{what}, pieces"));
                 check_forms(&pool, csr, &pieces.without_in_edges(), &list, &format!("{what}, out-edges only"));
             }
@@ -94,7 +93,7 @@ fn every_form_applies_the_same_edges() {
 }
 
 #[test]
-fn few_lists_of_a_graph_that_is_listened_to_give_all_their_edges() {
+fn few_lists_with_a_prefetcher_give_all_edges() {
     /// Every fiftieth target.
     struct Rare(Note);
     impl EdgeFunctor for Rare {
@@ -106,12 +105,12 @@ fn few_lists_of_a_graph_that_is_listened_to_give_all_their_edges() {
         }
     }
     let n: VertexId = 300;
-    let mut builder = graph::CsrBuilder::<u32>::new(graph::Direction::Directed, n as usize);
+    let mut builder = anden_graph::CsrBuilder::<u32>::new(anden_graph::GraphKind::Directed, n as usize);
     (0..n).for_each(|source| (0..n).for_each(|target| builder.edge(source, target, 1)));
     let csr = builder.build().unwrap();
-    let (pool, graph) = (Pool::new(2).unwrap(), Pieces::new(&csr));
+    let (pool, graph) = (Pool::new(2).unwrap(), FragmentedGraph::new(&csr));
     assert!(graph.is_listening());
-    // Of 300 lists 20 are pushed, as a bitmap for their many edges, or 6 are pulled.
+    // 20 of 300 lists are pushed (a bitmap, for their many edges), or 6 are pulled.
     for policy in [Policy::Push, Policy::Pull] {
         let sources: Vec<VertexId> = (0..20).map(|i| i * 15).collect();
         let mut frontier = VertexSubset::from_list(n as usize, sources.clone());
@@ -119,7 +118,7 @@ fn few_lists_of_a_graph_that_is_listened_to_give_all_their_edges() {
         let mut options = EdgeMapOptions { policy, distinct: true, lean: false };
         let next = edge_map(&Context::new(&pool), &graph, &mut frontier, &note, &mut options).unwrap();
         let targets: Vec<VertexId> = (0..6).map(|i| i * 50).collect();
-        let mut edges = note.0.0.into_inner().unwrap();
+        let mut edges = note.0.0.into_inner();
         edges.sort_unstable();
         let wanted = sources.iter().flat_map(|&source| targets.iter().map(move |&target| (source, target, 0)));
         assert!(edges.into_iter().eq(wanted));
@@ -130,8 +129,8 @@ fn few_lists_of_a_graph_that_is_listened_to_give_all_their_edges() {
 #[test]
 fn a_pull_without_in_edges_is_refused() {
     let pool = Pool::new(1).unwrap();
-    let csr = testkit::graphs().into_iter().find(|g| g.name == "path").unwrap().build().unwrap();
-    let graph = Pieces::new(&csr).without_in_edges();
+    let csr = anden_testkit::graphs().into_iter().find(|g| g.name == "path").unwrap().build().unwrap();
+    let graph = FragmentedGraph::new(&csr).without_in_edges();
     let note = Note(Mutex::new(Vec::new()));
     let mut options = EdgeMapOptions { policy: Policy::Pull, distinct: true, lean: false };
     let mut all = VertexSubset::single(csr.vertex_bound(), 0);

@@ -1,35 +1,34 @@
 //! Peeling level by level.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use base::VertexId;
-use graph::InEdges;
+use anden_base::VertexId;
+use anden_graph::Graph;
+use parking_lot::Mutex;
 
-use super::lock;
-use super::neighbours::{Neighbours, Scratch};
-use super::part::{Levels, Part};
+use super::neighbours::{NeighborScratch, Neighbours};
+use super::part::{KcorePart, LevelWindow};
 use crate::{Context, Result};
 
-/// Bytes for each vertex, beside its count.
+/// Bytes for each vertex beside its count.
 pub(super) const BYTES_A_VERTEX: u64 = 4 + super::part::BYTES_A_VERTEX;
 
-/// Vertices times the least number of their entries that are worth waking all threads.
+/// Less work than this, in vertices times their least number of entries, does not justify waking all threads.
 const SHARED_WORK: usize = 1 << 12;
 
-/// What a look through vertices found.
+/// The result of a scan of vertices.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    /// Those looked for.
+pub(super) struct PeelScan {
+    /// The number of vertices that the scan looked for.
     pub count: usize,
-    /// Those that are left for later.
+    /// The number of vertices left for later.
     pub num_later: usize,
-    /// The least count of neighbours of the latter; where there are none, no less than the end of the window.
+    /// The least count among the latter; if none are left, no less than the end of the window.
     pub least: u32,
 }
 
-impl Found {
+impl PeelScan {
     const NOTHING: Self = Self { count: 0, num_later: 0, least: u32::MAX };
 
     fn and(self, other: Self) -> Self {
@@ -41,70 +40,76 @@ impl Found {
     }
 }
 
-/// The vertices that a level peels, those of one part, which alone writes them while all read those of
-/// earlier rounds.
-pub(super) struct Queue {
-    /// One more than there are vertices: a place is written before it is known whether it is needed.
+/// The vertices of one part that a level peels. Only the part's thread writes them; all threads read those of earlier
+/// rounds.
+pub(super) struct PeelQueue {
+    /// One more slot than vertices: a slot is written before it is known to be needed.
     pub slots: Vec<AtomicU32>,
     pub len: AtomicUsize,
 }
 
-impl Queue {
+impl PeelQueue {
     fn new(num_vertices: usize) -> Self {
         let slots = (0..=num_vertices).map(|_| AtomicU32::new(0)).collect();
         Self { slots, len: AtomicUsize::new(0) }
     }
 }
 
-/// A decomposition under way.
+/// A running decomposition.
 pub(super) struct Peel<'a, G> {
     ctx: &'a Context<'a>,
     neighbours: &'a Neighbours<'a, G>,
-    scratch: &'a [Mutex<Scratch>],
-    parts: Vec<Mutex<Part<'a>>>,
-    queues: Vec<Queue>,
+    scratch: &'a [Mutex<NeighborScratch>],
+    parts: Vec<Mutex<KcorePart<'a>>>,
+    queues: Vec<PeelQueue>,
 }
 
-impl<'a, G: InEdges> Peel<'a, G> {
-    /// Begins with the number of neighbours of every vertex, which become the corenesses.
+impl<'a, G: Graph> Peel<'a, G> {
+    /// Begins with the number of neighbors of every vertex. `counts` becomes the corenesses.
     pub(super) fn new(
         ctx: &'a Context<'a>,
         neighbours: &'a Neighbours<'a, G>,
-        scratch: &'a [Mutex<Scratch>],
+        scratch: &'a [Mutex<NeighborScratch>],
         mut counts: &'a mut [u32],
         num_parts: usize,
     ) -> Self {
         let (mut parts, mut queues) = (Vec::new(), Vec::new());
         for ids in equal_ranges(counts, num_parts) {
-            queues.push(Queue::new(ids.len()));
+            queues.push(PeelQueue::new(ids.len()));
             let counts = counts.split_off_mut(..ids.len()).unwrap_or_default();
-            parts.push(Mutex::new(Part::new(ids.start, counts)));
+            parts.push(Mutex::new(KcorePart::new(ids.start, counts)));
         }
         Self { ctx, neighbours, scratch, parts, queues }
     }
 
-    /// Calls `body` with every part, the scratch space of its worker and its queue, on a thread each if the
-    /// work is worth it.
-    fn each_part(&self, work: usize, body: impl Fn(&mut Part<'a>, &mut Scratch, &Queue) -> Found + Sync) -> Found {
-        let run = |i: usize| body(&mut lock(&self.parts[i]), &mut lock(&self.scratch[i]), &self.queues[i]);
+    /// Calls `body` with every part, its worker's scratch memory and its queue. Uses a thread for each if the work is
+    /// large enough.
+    fn each_part(
+        &self,
+        work: usize,
+        body: impl Fn(&mut KcorePart<'a>, &mut NeighborScratch, &PeelQueue) -> PeelScan + Sync,
+    ) -> PeelScan {
+        // Never contended: one thread works on a part at a time.
+        let run = |i: usize| body(&mut self.parts[i].lock(), &mut self.scratch[i].lock(), &self.queues[i]);
         if work < SHARED_WORK || self.parts.len() == 1 {
-            return (0..self.parts.len()).map(run).fold(Found::NOTHING, Found::and);
+            return (0..self.parts.len()).map(run).fold(PeelScan::NOTHING, PeelScan::and);
         }
-        let total = Mutex::new(Found::NOTHING);
+        let total = Mutex::new(PeelScan::NOTHING);
         self.ctx.pool.on_each_worker(|worker| {
             if worker < self.parts.len() {
                 let found = run(worker);
-                let mut total = lock(&total);
+                let mut total = total.lock();
                 *total = total.and(found);
             }
         });
-        total.into_inner().unwrap_or_else(|e| e.into_inner())
+        total.into_inner()
     }
 
-    /// Peels all levels; gives the last one that had vertices.
+    /// Peels all levels. Returns the last level with vertices.
     pub(super) fn run(&self) -> Result<u32> {
         let mut degeneracy = 0;
         let mut limit = 1;
+        // The first scan reads all counts, so all threads share it.
         let mut num_far = self.each_part(usize::MAX, |part, _, _| part.start()).num_later;
         while num_far > 0 {
             self.ctx.progress.check()?;
@@ -113,15 +118,17 @@ impl<'a, G: InEdges> Peel<'a, G> {
             let gathered = self.each_part(num_far, |part, _, _| part.gather(limit));
             num_far = gathered.num_later;
             if gathered.count == 0 {
+                // The window is empty: the next one begins at the least remaining count.
                 limit = gathered.least;
                 continue;
             }
             let mut num_near = gathered.count;
             while level < limit {
-                let levels = Levels { level, limit };
+                let levels = LevelWindow { level, limit };
                 let found = self.each_part(num_near, |part, _, queue| part.begin(levels, queue));
                 num_near = found.num_later;
                 if found.count == 0 {
+                    // Empty levels are skipped.
                     level = found.least;
                     continue;
                 }
@@ -133,25 +140,29 @@ impl<'a, G: InEdges> Peel<'a, G> {
         Ok(degeneracy)
     }
 
-    /// Peels the `count` vertices that the level begins with, and those that follow them.
-    fn peel_level(&self, levels: Levels, mut count: usize) -> Result<()> {
+    /// Peels the first `count` vertices of a level, and those that follow them.
+    fn peel_level(&self, levels: LevelWindow, mut count: usize) -> Result<()> {
         let is_whole = self.parts.len() == 1;
         let mut starts = vec![0; self.queues.len()];
         while count > 0 {
             self.ctx.progress.advance(count as u64);
+            // Fixed before the round: the queues grow while other workers read these parts.
             let ends: Vec<_> = self.queues.iter().map(|queue| queue.len.load(Ordering::Relaxed)).collect();
             let peeled =
                 || self.queues.iter().zip(starts.iter().zip(&ends)).map(|(queue, (&a, &b))| &queue.slots[a..b]);
+            // A vertex of this level has at least `level` entries.
             let found = self.each_part(count * (levels.level as usize + 8), |part, scratch, queue| {
                 let before = queue.len.load(Ordering::Relaxed);
+                // A single part can read its own growing queue, which saves rounds.
                 if is_whole {
                     part.peel_all(self.neighbours, scratch, levels, queue);
                 } else {
                     peeled().for_each(|peeled| part.peel(self.neighbours, scratch, levels, queue, peeled));
                 }
-                Found { count: queue.len.load(Ordering::Relaxed) - before, ..Found::NOTHING }
+                PeelScan { count: queue.len.load(Ordering::Relaxed) - before, ..PeelScan::NOTHING }
             });
             self.ctx.progress.check()?;
+            // `peel_all` has also processed the vertices that followed.
             if is_whole {
                 self.ctx.progress.advance(found.count as u64);
                 break;
@@ -163,7 +174,7 @@ impl<'a, G: InEdges> Peel<'a, G> {
     }
 }
 
-/// Ranges of ids with about the same sum of degrees.
+/// Ranges of ids with about equal sums of degrees.
 fn equal_ranges(degrees: &[u32], num_ranges: usize) -> Vec<Range<VertexId>> {
     let total: u64 = degrees.iter().map(|&degree| u64::from(degree)).sum();
     let (mut end, mut sum) = (0, 0);

@@ -1,45 +1,43 @@
-//! The decomposition of a graph that comes from a disk, in the order in which its lists are stored.
+//! The decomposition of a graph on a disk, which reads lists in stored order.
 //!
-//! Every vertex has a bound of its coreness, at first the number of its neighbours. A bound sinks to the *h-index* of
-//! those of the neighbours, the largest h such that h of them are h or more: what the vertex could have if theirs were
-//! right. Where none sinks any more, all are right, in whatever order they sank. A vertex is looked at again when the
-//! bound of a neighbour sinks below its own, so that each pass reads fewer lists; peeling, which takes lists in the order
-//! in which vertices go, would have each read from another place of the disk.
+//! Every vertex has an upper bound of its coreness, at first its number of neighbors. A bound sinks to the *h-index* of
+//! the neighbors' bounds: the largest h such that at least h of them are h or more. When no bound sinks any more, all
+//! bounds are corenesses, in whatever order they sank. A vertex is tested again only after the bound of a neighbor
+//! sinks below its own, so each pass reads fewer lists. Peeling would read each list from another place of the disk.
 //!
 //! # Source
 //! - A. Montresor, F. De Pellegrini, D. Miorandi: Distributed k-core decomposition, IEEE TPDS 2013.
 //! - L. Lü, T. Zhou, Q.-M. Zhang, H. E. Stanley: The H-index of a network node and its relation to degree and
 //!   coreness, Nature Communications 2016: it also holds where vertices sink one after the other, in any order.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use base::VertexId;
-use base::bitmap::{AtomicBitmap, ones};
-use base::memory::as_atomic_u32;
-use graph::InEdges;
+use anden_base::VertexId;
+use anden_base::bitmap::{AtomicBitmap, ones};
+use anden_base::memory::as_atomic_u32;
+use anden_graph::Graph;
+use parking_lot::Mutex;
 
-use super::lock;
-use super::neighbours::{Neighbours, Scratch};
+use super::neighbours::{NeighborScratch, Neighbours};
 use crate::vertex_subset::CHUNK;
 use crate::walk::for_each_walked_chunk;
 use crate::{Context, Result};
 
-/// Bounds up to this are counted by each worker for itself, larger ones by one at a time.
+/// Workers count bounds up to this in tallies of their own; larger bounds share one tally.
 const SMALL: usize = 1 << 12;
 
-/// Turns the numbers of neighbours into corenesses; gives the largest.
+/// Turns numbers of neighbors into corenesses. Returns the largest.
 ///
-/// Memory: 4 bytes a vertex at most, a bit a vertex, and 16 KB a worker.
-pub(super) fn sink<G: InEdges>(
+/// *Memory*: at most 4 bytes a vertex, a bit a vertex, and 16 KB a worker.
+pub(super) fn sink<G: Graph>(
     ctx: &Context<'_>,
     graph: &G,
     neighbours: &Neighbours<'_, G>,
-    scratch: &[Mutex<Scratch>],
+    scratch: &[Mutex<NeighborScratch>],
     bounds: &mut [u32],
 ) -> Result<u32> {
     let active = AtomicBitmap::new(bounds.len());
-    // One neighbour is enough for a coreness of 1.
+    // One neighbor suffices for a coreness of 1.
     bounds.iter().enumerate().filter(|&(_, &bound)| bound > 1).for_each(|(v, _)| _ = active.set(v));
     let largest = bounds.iter().copied().max().unwrap_or(0) as usize;
     let tallies: Vec<_> = scratch.iter().map(|_| Mutex::new(vec![0; SMALL.min(largest) + 1])).collect();
@@ -48,21 +46,25 @@ pub(super) fn sink<G: InEdges>(
     while active.find(true, 0..active.len()) < active.len() {
         ctx.progress.check()?;
         for_each_walked_chunk(ctx, graph, CHUNK, Some(&active), |worker, chunk| {
+            // Workers beyond the number of scratches share them.
             let own = worker % scratch.len();
-            let (mut scratch, mut tally) = (lock(&scratch[own]), lock(&tallies[own]));
+            let (mut scratch, mut tally) = (scratch[own].lock(), tallies[own].lock());
             for word in chunk.start / 64..chunk.end.div_ceil(64) {
                 if ctx.progress.is_cancelled() {
                     return;
                 }
+                // A vertex of this word that wakes meanwhile waits for the next pass.
                 for bit in ones(active.words()[word].load(Ordering::Relaxed)) {
                     let v = (word * 64 + bit) as VertexId;
+                    // `hub_tally` is always locked last, so no two workers wait for each other.
                     match sinking.bound(v) as usize > SMALL {
-                        true => sinking.look_at(v, &mut scratch, &mut lock(&hub_tally)),
+                        true => sinking.look_at(v, &mut scratch, &mut hub_tally.lock()),
                         false => sinking.look_at(v, &mut scratch, &mut tally),
                     }
                 }
             }
         });
+        // A damaged page looks empty, which would let bounds sink too far.
         graph.check()?;
     }
     ctx.progress.check()?;
@@ -72,23 +74,24 @@ pub(super) fn sink<G: InEdges>(
 struct Sinking<'a, G> {
     neighbours: &'a Neighbours<'a, G>,
     bounds: &'a [AtomicU32],
-    /// Vertices to look at: a neighbour sank since the last time.
+    /// Vertices to test: a neighbor sank since their last test.
     active: &'a AtomicBitmap,
 }
 
-impl<G: InEdges> Sinking<'_, G> {
+impl<G: Graph> Sinking<'_, G> {
     fn bound(&self, v: VertexId) -> u32 {
         self.bounds[v as usize].load(Ordering::Relaxed)
     }
 
     fn wake(&self, v: VertexId) {
+        // AcqRel: pairs with the write in `look_at` that clears the bit.
         self.active.words()[v as usize / 64].fetch_or(1 << (v % 64), Ordering::AcqRel);
     }
 
-    /// Lets a vertex sink, and wakes those who may follow. The tally is all zeros before and after.
-    fn look_at(&self, v: VertexId, scratch: &mut Scratch, tally: &mut [u32]) {
-        // Whoever sinks after this wakes it again; of who sank before, the new bound is read: both sides write to the
-        // word of the bitmap, so one of them follows the other.
+    /// Lowers the bound of a vertex, and wakes the neighbors that may follow. The tally is all zeros before and after.
+    fn look_at(&self, v: VertexId, scratch: &mut NeighborScratch, tally: &mut [u32]) {
+        // A neighbor that sinks after this line wakes `v` again. If the neighbor sank before, its new bound is read
+        // below. Both directions write to this word of the bitmap, so one write follows the other.
         self.active.words()[v as usize / 64].fetch_and(!(1 << (v % 64)), Ordering::AcqRel);
         let before = self.bound(v);
         let tally = &mut tally[..=before as usize];
@@ -97,6 +100,7 @@ impl<G: InEdges> Sinking<'_, G> {
             scratch,
             |list| list,
             |list| {
+                // Larger bounds count alike, so the tally has no entry above `before`.
                 list.iter().for_each(|&u| tally[self.bound(u).min(before) as usize] += 1);
             },
         );
@@ -112,9 +116,9 @@ impl<G: InEdges> Sinking<'_, G> {
         if bound == before {
             return;
         }
-        // A neighbour that sinks below the new bound at the same time may still have seen the old one, and wake nobody.
-        // Of two who each store their own bound and then read the other's, in one order of all that, one sees the new
-        // one: so if the neighbour did not, it is seen here.
+        // A neighbor that sinks below the new bound at this moment may have seen the old bound, and then does not wake
+        // `v`. But both store their own bound and then load the other's. In the single order of these operations, at
+        // least one load sees the new value. So if the neighbor's load did not, the one below does.
         self.bounds[v as usize].store(bound, Ordering::SeqCst);
         let mut num_above = 0;
         self.neighbours.for_each_piece(
@@ -142,14 +146,14 @@ mod tests {
     use super::*;
     use crate::kcore::{KcoreParams, KcoreResult, verify};
     use crate::transposed::Transposed;
-    use base::parallel::Pool;
-    use testkit::{Pieces, for_each_graph};
+    use anden_base::parallel::Pool;
+    use anden_testkit::{FragmentedGraph, for_each_graph};
 
-    fn check<G: InEdges>(pool: &Pool, graph: &G, what: &str) {
+    fn check<G: Graph>(pool: &Pool, graph: &G, what: &str) {
         let ctx = Context::new(pool);
         let neighbours = Neighbours::new(graph);
-        // Fewer than workers: some share.
-        let scratch: Vec<_> = (0..2).map(|_| Mutex::new(Scratch::new(graph))).collect();
+        // Fewer than workers, so some workers share.
+        let scratch: Vec<_> = (0..2).map(|_| Mutex::new(NeighborScratch::new(graph))).collect();
         let mut cores = vec![0; graph.vertex_bound()];
         neighbours.count(&ctx, &scratch, &mut cores).unwrap();
         let degeneracy = sink(&ctx, graph, &neighbours, &scratch, &mut cores).unwrap();
@@ -166,7 +170,7 @@ mod tests {
                     return check(&pool, &Transposed::build(&Context::new(&pool), csr).unwrap(), name);
                 }
                 check(&pool, csr, name);
-                check(&pool, &Pieces::new(csr), &format!("{name} in pieces"));
+                check(&pool, &FragmentedGraph::new(csr), &format!("{name} in pieces"));
             });
         }
     }

@@ -1,21 +1,20 @@
-//! The check of a k-core decomposition: both bounds of every coreness are proved, serially.
+//! The serial verifier of a k-core decomposition: it proves both bounds of every coreness.
 
 use std::ops::ControlFlow;
 
-use base::VertexId;
-use graph::Graph;
+use anden_base::VertexId;
+use anden_graph::{Direction, Graph};
 
 use super::{KcoreParams, KcoreResult};
 
-/// Checks that no coreness is too large and none too small.
+/// Checks that no coreness is too large or too small.
 ///
-/// None is too large if each vertex has as many neighbours whose values are not below its own: the vertices
-/// of value k or more are then a k-core. None is too small if all vertices can be removed in ascending order
-/// of their values, each with no more neighbours left than its value: of a core with more, the vertex that
-/// goes first would have more.
+/// None is too large if each vertex of value k has at least k neighbors of value k or more: they form a k-core. None is
+/// too small if all vertices can be removed in ascending order of value, each with at most its value of remaining
+/// neighbors. In a denser core, the vertex removed first would have more.
 ///
 /// # Errors
-/// What is wrong first, as a sentence.
+/// The first fault, as a sentence.
 pub fn verify<G: Graph>(graph: &G, _params: &KcoreParams, result: &KcoreResult) -> Result<(), String> {
     let (bound, cores) = (graph.vertex_bound(), &result.cores);
     if cores.len() != bound {
@@ -55,12 +54,12 @@ pub fn verify<G: Graph>(graph: &G, _params: &KcoreParams, result: &KcoreResult) 
     Ok(())
 }
 
-/// The neighbours of each vertex in either direction, ascending, without itself and without repetitions.
+/// The neighbors of each vertex in either direction, ascending and distinct, without the vertex itself.
 fn simple_lists<G: Graph>(graph: &G) -> Vec<Vec<VertexId>> {
     let bound = graph.vertex_bound();
     let mut lists = vec![Vec::new(); bound];
     for u in 0..bound {
-        let _ = graph.for_each_out_fragment(u as VertexId, |list| {
+        let _ = graph.for_each_fragment(Direction::Out, u as VertexId, |list| {
             for &v in list.iter().filter(|&&v| v as usize != u) {
                 lists[u].push(v);
                 lists[v as usize].push(u as VertexId);
@@ -81,8 +80,9 @@ mod tests {
 
     #[test]
     fn wrong_results_are_caught() {
-        let csr = testkit::graphs().into_iter().find(|g| g.name == "undirected two parts").unwrap().build().unwrap();
-        let (pool, params) = (base::parallel::Pool::new(1).unwrap(), KcoreParams::default());
+        let csr =
+            anden_testkit::graphs().into_iter().find(|g| g.name == "undirected two parts").unwrap().build().unwrap();
+        let (pool, params) = (anden_base::parallel::Pool::new(1).unwrap(), KcoreParams::default());
         let good = super::super::kcore(&crate::Context::new(&pool), &csr, &params).unwrap();
         assert_eq!(verify(&csr, &params, &good), Ok(()));
         let spoilt = |spoil: &dyn Fn(&mut KcoreResult)| {

@@ -1,18 +1,18 @@
-//! The serial check of clustering coefficients: the neighbours of each vertex marked, their edges looked at.
+//! The serial verifier of clustering coefficients: marks the neighbors of each vertex, and scans their out-lists.
 
 use std::ops::ControlFlow;
 
-use base::VertexId;
-use graph::{Direction, Graph};
+use anden_base::VertexId;
+use anden_graph::{Direction, Graph, GraphKind};
 
 use super::LccResult;
 
-/// Checks every coefficient against its definition, but for rounding, and the mean to 1e-9.
+/// Checks every coefficient by its definition, except for rounding, and the mean to 1e-9.
 ///
-/// Cost: for each arc, the out-list of its target: slow where degrees are high.
+/// Cost: for each arc, the out-list of its target; slow at high degrees.
 ///
 /// # Errors
-/// What differs first, as a sentence.
+/// The first difference, as a sentence.
 pub fn verify(graph: &impl Graph, result: &LccResult) -> Result<(), String> {
     let bound = graph.vertex_bound();
     if result.coefficients.len() != bound {
@@ -20,7 +20,7 @@ pub fn verify(graph: &impl Graph, result: &LccResult) -> Result<(), String> {
     }
     let out = out_neighbours(graph);
     let mut all = out.clone();
-    if graph.direction() == Direction::Directed {
+    if graph.graph_kind() == GraphKind::Directed {
         for (source, list) in out.iter().enumerate() {
             list.iter().for_each(|&target| all[target as usize].push(source as VertexId));
         }
@@ -48,16 +48,17 @@ pub fn verify(graph: &impl Graph, result: &LccResult) -> Result<(), String> {
     if (result.mean - mean).abs() <= 1e-9 { Ok(()) } else { Err(format!("the mean is {}, {mean} wanted", result.mean)) }
 }
 
-/// Whether a coefficient is the one wanted: near enough that it comes of the same counts, also at a hub of millions.
+/// Whether a coefficient is correct: close enough to result from equal counts, even at a hub with millions of
+/// neighbors.
 fn is_near(found: f64, wanted: f64) -> bool {
     (found - wanted).abs() <= 1e-15_f64.max(4.0 * f64::EPSILON * wanted)
 }
 
-/// The targets of each vertex, ascending, without itself and without repetitions.
+/// The targets of each vertex, ascending and distinct, without the vertex itself.
 fn out_neighbours(graph: &impl Graph) -> Vec<Vec<VertexId>> {
     let lists = (0..graph.vertex_bound() as VertexId).map(|source| {
         let mut list = Vec::new();
-        let _ = graph.for_each_out_fragment(source, |fragment| {
+        let _ = graph.for_each_fragment(Direction::Out, source, |fragment| {
             list.extend(fragment.iter().copied().filter(|&target| target != source));
             ControlFlow::Continue(())
         });
@@ -72,7 +73,7 @@ fn out_neighbours(graph: &impl Graph) -> Vec<Vec<VertexId>> {
 mod tests {
     use super::*;
 
-    /// A bound of 1e-12 let a count that was off by one pass at 2 million neighbours.
+    /// Regression: a tolerance of 1e-12 accepted a count that was off by one at 2 million neighbors.
     #[test]
     fn counts_that_are_off_by_one_are_caught() {
         for num_neighbours in [3_u64, 1000, 2_000_000, 20_000_000] {

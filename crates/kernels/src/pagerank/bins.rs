@@ -1,43 +1,44 @@
-//! Bins: the edges laid out by partition of source and partition of target.
+//! Bins: the edges arranged by partition of source and partition of target.
 //!
-//! For each pair of a source partition and a target partition there is a *cell* of three parallel
-//! runs. `sources` and `updates` have one entry for each source that has an edge to the target
-//! partition: its place in its partition, and the slot that carries its contribution. `targets` has
-//! one entry an edge: the place of the target in its partition, in the low 15 bits, and in the
-//! highest bit whether the edge is the first of the next slot. The cells of one source partition, in
-//! the order of the target partitions, are a *row*.
+//! Each pair of a source partition and a target partition has a *cell* of three arrays:
+//! - `sources` and `updates` have one entry for each source with an edge to the target partition. They hold the
+//!   source's place in its partition, and the slot for its contribution.
+//! - `targets` has one entry for each edge. The low 15 bits hold the place of the target in its partition, and the
+//!   highest bit marks the first edge of the next slot.
+//!
+//! The cells of one source partition, in the order of target partitions, form a *row*.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use base::VertexId;
-use base::table::{PLACE_BITS, RUN_FLAG, Runs, TABLE_LEN, add_runs, gather};
-use graph::Graph;
+use anden_base::VertexId;
+use anden_base::table::{PLACE_BITS, RUN_FLAG, Runs, TABLE_LEN, add_runs, gather};
+use anden_graph::Graph;
+use parking_lot::Mutex;
 
-use super::score::{Block, Round, Score, State};
+use super::score::{PageRankBlockSums, PageRankState, Round, Score};
 use crate::walk::for_each_out_list;
 use crate::{Context, Error, Result};
 
-/// The largest partitions: their vertices have places in a table.
+/// The bits of the largest partition: a place in it must fit in a table.
 pub const MAX_PARTITION_BITS: u32 = PLACE_BITS;
 
-/// The most partitions. The table of cells grows with the square: 134 MB at 4,096, which are graphs
-/// of 134 million vertices at the largest partitions.
+/// The most partitions. The number of cells grows with the square: 134 MB at 4,096 partitions, which hold 134 million
+/// vertices at the largest size.
 const MAX_PARTITIONS: usize = 1 << 12;
 
 /// The edges in cells, and a slot for each source of a cell.
 pub(super) struct Bins<T> {
     bits: u32,
-    rows: Vec<Row<T>>,
+    rows: Vec<BinRow<T>>,
     num_bytes: u64,
-    /// For each worker, the sums of the partition at hand.
+    /// For each worker, the sums of the partition that it works on.
     tables: Vec<Mutex<Vec<T>>>,
 }
 
 /// The cells of one source partition.
 #[derive(Default)]
-struct Row<T> {
-    /// Where each cell begins, and where the last ends.
+struct BinRow<T> {
+    /// The start of each cell, then the end of the last.
     starts: Vec<CellStart>,
     targets: Vec<u16>,
     sources: Vec<u16>,
@@ -50,7 +51,7 @@ struct CellStart {
     update: u32,
 }
 
-impl<T: Score> Row<T> {
+impl<T: Score> BinRow<T> {
     fn num_bytes(num_targets: usize, num_updates: usize, num_cells: usize) -> u64 {
         let slots = num_updates * (size_of::<u16>() + size_of::<T>());
         (slots + num_targets * size_of::<u16>() + (num_cells + 1) * size_of::<CellStart>()) as u64
@@ -67,8 +68,8 @@ impl<T: Score> Row<T> {
 }
 
 impl<T: Score> Bins<T> {
-    /// Lays the edges out in one pass, unless that takes more than the budget leaves beside
-    /// `state_bytes`; then [`Error::Memory`] says how much it takes.
+    /// Arranges the edges in one pass. Returns [`Error::Memory`] with the needed bytes if the budget, less
+    /// `state_bytes`, is too small.
     pub(super) fn build(ctx: &Context<'_>, graph: &impl Graph, bits: u32, state_bytes: u64) -> Result<Self> {
         let num_partitions = graph.vertex_bound().div_ceil(1 << bits);
         if num_partitions > MAX_PARTITIONS {
@@ -77,19 +78,21 @@ impl<T: Score> Bins<T> {
         }
         let num_threads = ctx.pool.num_threads();
         let fixed_bytes = state_bytes + num_partitions as u64 * PARTITION_BYTES;
-        let room = Room::new(ctx.memory.map_or(u64::MAX, |memory| memory.saturating_sub(fixed_bytes)));
-        let mut rows: Vec<Row<T>> = (0..num_partitions).map(|_| Row::default()).collect();
+        let room = BinBudget::new(ctx.memory.map_or(u64::MAX, |memory| memory.saturating_sub(fixed_bytes)));
+        let mut rows: Vec<BinRow<T>> = (0..num_partitions).map(|_| BinRow::default()).collect();
         let num_bytes = AtomicU64::new(0);
         let is_too_long = AtomicBool::new(false);
-        let sorters: Vec<_> = (0..num_threads).map(|_| Mutex::new(Sorter::new(num_partitions, bits, &room))).collect();
+        let sorters: Vec<_> =
+            (0..num_threads).map(|_| Mutex::new(BinSorter::new(num_partitions, bits, &room))).collect();
         ctx.pool.for_each_item(rows.iter_mut().enumerate().collect(), |worker, (partition, row)| {
             if ctx.progress.is_cancelled() {
                 return;
             }
-            let mut sorter = sorters[worker].lock().unwrap_or_else(|e| e.into_inner());
+            let mut sorter = sorters[worker].lock();
             sorter.sort(graph, partition);
             let (num_targets, num_updates) = sorter.totals();
-            let row_bytes = Row::<T>::num_bytes(num_targets, num_updates, num_partitions);
+            let row_bytes = BinRow::<T>::num_bytes(num_targets, num_updates, num_partitions);
+            // Counted also if the row does not fit: the error reports the needed bytes.
             num_bytes.fetch_add(row_bytes, Ordering::Relaxed);
             if u32::try_from(num_targets).is_err() {
                 is_too_long.store(true, Ordering::Relaxed);
@@ -103,7 +106,7 @@ impl<T: Score> Bins<T> {
             return Err(Error::Parameter("a partition has too many edges for bins: use pull".into()));
         }
         let num_bytes = num_bytes.into_inner();
-        // The tables come when the sorters are gone.
+        // The tables are allocated after the sorters are freed.
         let tables_bytes = (num_threads * TABLE_LEN * size_of::<T>()) as u64;
         if room.is_too_small() || !ctx.allows(fixed_bytes + num_bytes + tables_bytes) {
             let needed = fixed_bytes + num_bytes + tables_bytes.max(most_bytes(sorters));
@@ -119,12 +122,17 @@ impl<T: Score> Bins<T> {
     }
 
     /// One round: contributions to slots, then slots to sums and scores.
-    pub(super) fn round(&mut self, ctx: &Context<'_>, state: &mut State<T>, round: &Round<T>) -> Vec<Block> {
+    pub(super) fn round(
+        &mut self,
+        ctx: &Context<'_>,
+        state: &mut PageRankState<T>,
+        round: &Round<T>,
+    ) -> Vec<PageRankBlockSums> {
         let len = 1 << self.bits;
         let (parts, contributions) = state.parts(len);
-        let mut blocks = vec![Block::default(); parts.len()];
+        let mut blocks = vec![PageRankBlockSums::default(); parts.len()];
         ctx.pool.for_each_item(self.rows.iter_mut().enumerate().collect(), |_, (partition, row)| {
-            // Smaller partitions lie several to a table.
+            // Several small partitions share one table. Its length is fixed, so a 15-bit place needs no bounds check.
             let table = contributions[table_start(partition * len)..].first_chunk::<TABLE_LEN>();
             if let (Some(table), false) = (table, ctx.progress.is_cancelled()) {
                 gather(table, &row.sources, &mut row.updates);
@@ -133,51 +141,56 @@ impl<T: Score> Bins<T> {
 
         let items = parts.into_iter().zip(contributions.chunks_mut(len)).zip(&mut blocks).enumerate();
         ctx.pool.for_each_item(items.collect(), |worker, (partition, ((mut part, contributions), block))| {
-            let mut table = self.tables[worker].lock().unwrap_or_else(|e| e.into_inner());
+            let mut table = self.tables[worker].lock();
+            // Every table has this length.
             let Some(sums) = table.first_chunk_mut::<TABLE_LEN>() else { return };
             if ctx.progress.is_cancelled() {
                 return;
             }
             let first = partition * len - table_start(partition * len);
             sums[first..first + part.len()].fill(T::default());
+            // `next` is the cell that `add_runs` prefetches while it adds the current one.
             for (index, row) in self.rows.iter().enumerate() {
                 let next =
                     self.rows.get(index + 1).map_or(Runs { places: &[], values: &[] }, |row| row.cell(partition));
                 add_runs(sums, &row.cell(partition), &next);
             }
             *block = part.rescore(round, &sums[first..first + part.len()]);
+            // The slots hold copies of the old contributions, so these may change at once.
             part.contribute(contributions);
         });
         blocks
     }
 }
 
-/// The first vertex of the table that a vertex has its place in.
+/// The first vertex of the table that contains a vertex.
 fn table_start(vertex: usize) -> usize {
     vertex & !(TABLE_LEN - 1)
 }
 
-/// What a partition takes beside its edges: its row, and what a round hands out for it.
+/// Bytes of a partition beside its edges: its row, and the work items of a round.
 const PARTITION_BYTES: u64 = 512;
 
-/// What rows and sorters may hold, and do.
-struct Room {
+/// The memory budget of rows and sorters.
+struct BinBudget {
     most: u64,
     held: AtomicU64,
     is_too_small: AtomicBool,
 }
 
-impl Room {
+impl BinBudget {
     fn new(most: u64) -> Self {
         Self { most, held: AtomicU64::new(0), is_too_small: AtomicBool::new(false) }
     }
 
-    /// Takes so many bytes; whether there was room for these and all before.
+    /// Reserves `num_bytes`. Returns whether all reservations fit.
     fn take(&self, num_bytes: u64) -> bool {
+        // Relaxed: no other data depends on the sum.
         let held = self.held.fetch_add(num_bytes, Ordering::Relaxed) + num_bytes;
         if held > self.most {
             self.is_too_small.store(true, Ordering::Relaxed);
         }
+        // One failed reservation stops all workers: the bins will not be used.
         !self.is_too_small()
     }
 
@@ -190,44 +203,44 @@ impl Room {
     }
 }
 
-/// Sorts the edges of one source partition after another by target partition.
-struct Sorter<'a> {
+/// Sorts the edges of one source partition at a time by target partition.
+struct BinSorter<'a> {
     bits: u32,
-    /// Once that is too small, edges are counted only.
-    room: &'a Room,
-    cells: Vec<Cell>,
-    /// The places of a stretch of a list; what follows is copied, and then written over.
+    /// Once the room is too small, the sorter only counts edges: the error reports the needed bytes.
+    room: &'a BinBudget,
+    cells: Vec<BinCell>,
+    /// The places of a stretch of a list. Bytes after a run are copied too, and overwritten later.
     places: [u16; STRETCH + COPY],
-    /// Where in it each run of one target partition begins, and the end.
+    /// The start of each run of one target partition in `places`, then the end of the last.
     run_starts: [u16; STRETCH + 1],
 }
 
-/// Entries of a list that are taken together. A run that goes on beyond them gets another slot.
+/// Entries of a list that are handled together. A run that crosses this border gets a second slot.
 const STRETCH: usize = 256;
 
-/// Entries that are copied together: most runs take one copy.
+/// Entries of one copy of fixed size: most runs take one copy.
 const COPY: usize = 16;
 
 /// A cell under construction. The vectors keep the length that earlier rows needed.
 #[derive(Clone, Default)]
-struct Cell {
+struct BinCell {
     targets: Vec<u16>,
     num_targets: usize,
     sources: Vec<u16>,
     num_sources: usize,
-    /// The bytes of both vectors, had they been made for every row so far.
+    /// The bytes that both vectors would need for the largest row yet.
     most_bytes: u64,
 }
 
-impl<'a> Sorter<'a> {
-    fn new(num_partitions: usize, bits: u32, room: &'a Room) -> Self {
+impl<'a> BinSorter<'a> {
+    fn new(num_partitions: usize, bits: u32, room: &'a BinBudget) -> Self {
         room.take(Self::least_bytes(num_partitions));
-        let cells = vec![Cell::default(); num_partitions];
+        let cells = vec![BinCell::default(); num_partitions];
         Self { bits, room, cells, places: [0; STRETCH + COPY], run_starts: [0; STRETCH + 1] }
     }
 
     fn least_bytes(num_partitions: usize) -> u64 {
-        (size_of::<Mutex<Self>>() + num_partitions * size_of::<Cell>()) as u64
+        (size_of::<Mutex<Self>>() + num_partitions * size_of::<BinCell>()) as u64
     }
 
     fn sort(&mut self, graph: &impl Graph, partition: usize) {
@@ -240,6 +253,7 @@ impl<'a> Sorter<'a> {
                 self.for_each_run(list, |cell, places, len| cell.add(source, places, len, room));
             }
         });
+        // The second pass only counts, so that the error can report the needed bytes.
         if room.is_too_small() {
             self.clear();
             for_each_out_list(graph, vertices, |_, list| self.for_each_run(list, |cell, _, len| cell.count(len)));
@@ -251,9 +265,10 @@ impl<'a> Sorter<'a> {
         self.cells.iter_mut().for_each(|cell| (cell.num_targets, cell.num_sources) = (0, 0));
     }
 
-    /// Calls `body` with the cell of each run of one target partition, its places and what follows them, its length.
+    /// For each run of one target partition, calls `body` with the cell, the places from the run's start on, and its
+    /// length.
     #[inline]
-    fn for_each_run(&mut self, list: &[VertexId], mut body: impl FnMut(&mut Cell, &[u16], usize)) {
+    fn for_each_run(&mut self, list: &[VertexId], mut body: impl FnMut(&mut BinCell, &[u16], usize)) {
         for stretch in list.chunks(STRETCH) {
             for (place, &target) in self.places.iter_mut().zip(stretch) {
                 *place = (target as usize % TABLE_LEN) as u16;
@@ -262,20 +277,22 @@ impl<'a> Sorter<'a> {
             for run in self.run_starts[..=num_runs].windows(2) {
                 let (start, end) = (usize::from(run[0]), usize::from(run[1]));
                 let partition = stretch[start] as usize >> self.bits;
+                // Targets are below the bound, so their cell exists.
                 let Some(cell) = self.cells.get_mut(partition) else { return };
                 body(cell, &self.places[start..], end - start);
             }
         }
     }
 
-    /// Finds the runs of entries in the same partition, without a branch that depends on them.
+    /// Finds the runs of entries in one partition, without a branch that depends on the entries.
     #[inline]
     fn find_runs(&mut self, stretch: &[VertexId]) -> usize {
         let mut num_runs = 0;
         let place_mask = (1 << self.bits) - 1;
-        // Anything in another partition than the first.
+        // An id in another partition than the first entry.
         let mut last = !stretch[0];
         for (i, &target) in stretch.iter().enumerate() {
+            // The next entry overwrites this unless a run begins here.
             self.run_starts[num_runs] = i as u16;
             num_runs += usize::from((target ^ last) > place_mask);
             last = target;
@@ -285,12 +302,13 @@ impl<'a> Sorter<'a> {
     }
 
     fn totals(&self) -> (usize, usize) {
-        let sum = |size: fn(&Cell) -> usize| self.cells.iter().map(size).sum();
+        let sum = |size: fn(&BinCell) -> usize| self.cells.iter().map(size).sum();
         (sum(|cell| cell.num_targets), sum(|cell| cell.num_sources))
     }
 
-    fn to_row<T: Score>(&self, num_targets: usize, num_updates: usize) -> Row<T> {
-        let mut row = Row {
+    fn to_row<T: Score>(&self, num_targets: usize, num_updates: usize) -> BinRow<T> {
+        let mut row = BinRow {
+            // Reserved exactly, as `num_bytes` counts them.
             starts: Vec::with_capacity(self.cells.len() + 1),
             targets: Vec::with_capacity(num_targets),
             sources: Vec::with_capacity(num_updates),
@@ -306,27 +324,29 @@ impl<'a> Sorter<'a> {
     }
 }
 
-impl<T> Row<T> {
+impl<T> BinRow<T> {
     fn end(&self) -> CellStart {
         CellStart { target: self.targets.len() as u32, update: self.sources.len() as u32 }
     }
 }
 
-impl Cell {
-    /// Adds a slot with `len` edges, whose places come first in `places`, if there is room.
+impl BinCell {
+    /// Adds a slot with `len` edges, if the room suffices. Their places come first in `places`.
     #[inline]
-    fn add(&mut self, source: VertexId, places: &[u16], len: usize, room: &Room) {
+    fn add(&mut self, source: VertexId, places: &[u16], len: usize, room: &BinBudget) {
         if self.num_sources == self.sources.len() && !grow(&mut self.sources, room) {
             return;
         }
         self.sources[self.num_sources] = (source as usize % TABLE_LEN) as u16;
         self.num_sources += 1;
+        // The last copy may write beyond the run.
         while self.num_targets + len + COPY > self.targets.len() {
             if !grow(&mut self.targets, room) {
                 return;
             }
         }
         let slots = &mut self.targets[self.num_targets..];
+        // Copies of a fixed size need no loop over the entries.
         for start in (0..len).step_by(COPY) {
             slots[start..start + COPY].copy_from_slice(&places[start..start + COPY]);
         }
@@ -341,7 +361,7 @@ impl Cell {
         self.num_targets += len;
     }
 
-    /// The bytes of vectors that have grown to what was added.
+    /// The bytes of vectors that grew to the current entries.
     fn wanted_bytes(&self) -> u64 {
         let grown = |len: usize| if len == 0 { 0 } else { len.next_power_of_two().max(LEAST_LEN) };
         let targets = if self.num_targets == 0 { 0 } else { grown(self.num_targets + COPY) };
@@ -349,12 +369,12 @@ impl Cell {
     }
 }
 
-/// The length that vectors of a cell begin with.
+/// The initial length of a cell's vectors.
 const LEAST_LEN: usize = 256;
 
-/// Doubles a vector, if there is room for it beside the old one.
+/// Doubles a vector, if the room suffices for old and new one together.
 #[cold]
-fn grow(entries: &mut Vec<u16>, room: &Room) -> bool {
+fn grow(entries: &mut Vec<u16>, room: &BinBudget) -> bool {
     let len = (entries.len() * 2).max(LEAST_LEN);
     let num_bytes = |len: usize| (len * size_of::<u16>()) as u64;
     if !room.take(num_bytes(len)) {
@@ -367,14 +387,14 @@ fn grow(entries: &mut Vec<u16>, room: &Room) -> bool {
     true
 }
 
-/// The most bytes that sorters of all rows come to, whichever sorts which row.
-fn most_bytes(sorters: Vec<Mutex<Sorter<'_>>>) -> u64 {
+/// The most bytes of sorters for all rows, for any distribution of rows among them.
+fn most_bytes(sorters: Vec<Mutex<BinSorter<'_>>>) -> u64 {
     let num_sorters = sorters.len() as u64;
-    let sorters = sorters.into_iter().map(|sorter| sorter.into_inner().unwrap_or_else(|e| e.into_inner()));
+    let sorters = sorters.into_iter().map(Mutex::into_inner);
     let largest = sorters.map(|sorter| sorter.cells.iter().map(|cell| cell.most_bytes).collect::<Vec<_>>());
     let cells =
         largest.reduce(|one, other| one.iter().zip(&other).map(|(&a, &b)| a.max(b)).collect()).unwrap_or_default();
-    // A vector that grows is there twice.
+    // During growth, the old and the new vector are both alive.
     let growing = cells.iter().max().copied().unwrap_or(0);
-    num_sorters * (Sorter::least_bytes(cells.len()) + cells.iter().sum::<u64>() + growing)
+    num_sorters * (BinSorter::least_bytes(cells.len()) + cells.iter().sum::<u64>() + growing)
 }

@@ -1,31 +1,31 @@
-//! The scores and what a round does with them, whichever way they came along the edges.
+//! The scores and their update at the end of a round, common to all variants.
 
 use std::ops::{Add, Mul, Range, Sub};
 
-use base::VertexId;
-use base::memory::zeroed_huge;
-use base::table::{Number, TABLE_LEN};
-use graph::Graph;
+use anden_base::VertexId;
+use anden_base::memory::zeroed_huge;
+use anden_base::table::{Number, TABLE_LEN};
+use anden_graph::Graph;
 
 use super::{Algorithm, PageRankParams};
 use crate::Context;
 
-/// Vertices of a block: sums over all vertices add up blocks in order, whoever made them.
+/// Vertices of a block. Sums over all vertices add block sums in order, so they do not depend on the number of threads.
 pub(super) const BLOCK: usize = 1 << 14;
 
-/// A number that scores are kept in.
+/// A number type of scores.
 pub(super) trait Score:
     Number + Default + Send + Sync + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + 'static
 {
-    /// What the type is called.
+    /// The name of the type.
     const NAME: &'static str;
 
-    /// So many zeros, on huge pages.
+    /// Zeros on huge pages.
     fn zeros(len: usize) -> Vec<Self>;
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
     fn abs(self) -> Self;
-    /// The scores as the result has them.
+    /// The scores as `f64`.
     fn widened(ctx: &Context<'_>, scores: Vec<Self>) -> Vec<f64>;
 }
 
@@ -69,25 +69,23 @@ impl_score!(f32, |ctx: &Context<'_>, scores: Vec<f32>| {
     wide
 });
 
-/// The vertices between two rounds.
-pub(super) struct State<T> {
+/// The state of all vertices between two rounds.
+pub(super) struct PageRankState<T> {
     /// The score of each vertex.
     pub(super) scores: Vec<T>,
-    /// What a vertex gives to each of its out-edges, for each unit of weight: its score over its
-    /// out-degree. Zeros follow, so
-    /// that a whole table can be taken from the start of any partition.
+    /// The contribution of a vertex to each out-edge, for each unit of weight: its score over its out-degree. Zeros
+    /// follow, so that a table at the start of any partition is complete.
     pub(super) contributions: Vec<T>,
-    /// One over the out-degree, or over the weights of the out-edges; 0 for dangling vertices, negative
-    /// for dead ones.
+    /// The inverse of the out-degree, or of the sum of out-weights; 0 for dangling vertices, negative for dead ones.
     inverse_degrees: Vec<T>,
     sources: Vec<VertexId>,
     num_vertices: usize,
     dangling: f64,
 }
 
-/// What a block of vertices adds to the sums of a round.
+/// The part of a block of vertices in the sums of a round.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Block {
+pub(super) struct PageRankBlockSums {
     delta: f64,
     dangling: f64,
 }
@@ -95,19 +93,19 @@ pub(super) struct Block {
 /// The constants of one round.
 pub(super) struct Round<T> {
     damping: T,
-    /// What every live vertex gets.
+    /// The addend of every live vertex.
     base: T,
-    /// What every source gets; the same as `base` without sources.
+    /// The addend of every source; without sources, unused.
     source_base: T,
 }
 
-impl<T: Score> State<T> {
-    /// The bytes of a state: scores, contributions and degrees. The widened result takes the place of the latter two.
+impl<T: Score> PageRankState<T> {
+    /// The bytes of a state: scores, contributions and degrees. The widened result replaces the latter two.
     pub(super) fn num_bytes(bound: usize) -> u64 {
         ((bound + TABLE_LEN) * 3 * size_of::<T>()) as u64
     }
 
-    /// The start; `degree` gives the out-degree of a vertex, or the weights of its out-edges.
+    /// The initial state. `degree` returns the out-degree of a vertex, or the sum of its out-weights.
     pub(super) fn new(
         ctx: &Context<'_>,
         graph: &impl Graph,
@@ -135,6 +133,7 @@ impl<T: Score> State<T> {
                     *inverse = T::from_f64(-1.0);
                     continue;
                 }
+                // A dangling vertex keeps the inverse 0.
                 if degree > 0.0 {
                     *inverse = T::from_f64(1.0 / degree);
                 }
@@ -165,15 +164,16 @@ impl<T: Score> State<T> {
         }
     }
 
-    /// Takes the sums of a round over; gives the sum of the changes.
-    pub(super) fn finish_round(&mut self, blocks: &[Block]) -> f64 {
+    /// Takes over the sums of a round. Returns the sum of the changes.
+    pub(super) fn finish_round(&mut self, blocks: &[PageRankBlockSums]) -> f64 {
         self.dangling = blocks.iter().map(|block| block.dangling).sum();
         blocks.iter().map(|block| block.delta).sum()
     }
 
-    /// The scores as the result has them, and their sum.
+    /// The scores as `f64`, and their sum.
     pub(super) fn into_scores(self, ctx: &Context<'_>) -> (Vec<f64>, f64) {
         let Self { scores, contributions, inverse_degrees, .. } = self;
+        // Freed before the widened copy is made, which takes their place in the budget.
         drop((contributions, inverse_degrees));
         let sums = ctx.pool.map_chunks(0..scores.len(), BLOCK, |_, chunk| {
             scores[chunk].iter().map(|score| score.to_f64()).sum::<f64>()
@@ -181,34 +181,34 @@ impl<T: Score> State<T> {
         (T::widened(ctx, scores), sums.into_iter().sum())
     }
 
-    /// The vertices cut into parts of `len`, which different workers may finish at the same time, and
-    /// the contributions beside them.
-    pub(super) fn parts(&mut self, len: usize) -> (Vec<Part<'_, T>>, &mut [T]) {
+    /// The vertices cut into parts of `len`, for different workers, and the contributions.
+    pub(super) fn parts(&mut self, len: usize) -> (Vec<ScoreSlice<'_, T>>, &mut [T]) {
         let mut rest = &self.sources[..];
         let arrays = self.scores.chunks_mut(len).zip(self.inverse_degrees.chunks(len)).enumerate();
         let parts = arrays.map(|(index, (scores, inverse_degrees))| {
             let first = index * len;
             let (sources, later) = rest.split_at(rest.partition_point(|&s| (s as usize) < first + len));
             rest = later;
-            Part { first, scores, inverse_degrees, sources }
+            ScoreSlice { first, scores, inverse_degrees, sources }
         });
         (parts.collect(), &mut self.contributions)
     }
 }
 
 /// Consecutive vertices, writable.
-pub(super) struct Part<'a, T> {
+pub(super) struct ScoreSlice<'a, T> {
     first: usize,
     scores: &'a mut [T],
     inverse_degrees: &'a [T],
     sources: &'a [VertexId],
 }
 
-impl<T: Score> Part<'_, T> {
+impl<T: Score> ScoreSlice<'_, T> {
     /// Turns the sums over the edges into new scores.
-    pub(super) fn rescore(&mut self, round: &Round<T>, sums: &[T]) -> Block {
-        let mut block = Block::default();
+    pub(super) fn rescore(&mut self, round: &Round<T>, sums: &[T]) -> PageRankBlockSums {
+        let mut block = PageRankBlockSums::default();
         let mut start = 0;
+        // The ranges between the sources keep a test for sources out of the inner loop.
         for &source in self.sources {
             let at = source as usize - self.first;
             self.rescore_range(start..at, round.base, round.damping, sums, &mut block);
@@ -219,8 +219,8 @@ impl<T: Score> Part<'_, T> {
         block
     }
 
-    fn rescore_range(&mut self, range: Range<usize>, base: T, damping: T, sums: &[T], block: &mut Block) {
-        // Sums run in lanes of their own type, short enough to lose nothing, and then add up in 64 bits.
+    fn rescore_range(&mut self, range: Range<usize>, base: T, damping: T, sums: &[T], block: &mut PageRankBlockSums) {
+        // Lanes sum in the score type, over too few terms to lose precision. Their results are then added in 64 bits.
         const LANES: usize = 16;
         const STRETCH: usize = 8 * LANES;
         let scores = self.scores[range.clone()].chunks_mut(STRETCH);
@@ -232,6 +232,7 @@ impl<T: Score> Part<'_, T> {
                 let lanes = deltas.iter_mut().zip(&mut danglings).zip(scores).zip(inverse_degrees).zip(sums);
                 for ((((delta, dangling), score), &inverse), &sum) in lanes {
                     let zero = T::default();
+                    // Selections instead of branches, so that the lanes become vectors.
                     let new = if inverse < zero { zero } else { base + damping * sum };
                     *delta += (new - *score).abs();
                     *dangling += if inverse == zero { new } else { zero };
@@ -243,10 +244,10 @@ impl<T: Score> Part<'_, T> {
         }
     }
 
-    /// Turns the scores into what the next round carries along the edges of these vertices.
+    /// Computes the contributions of these vertices for the next round.
     pub(super) fn contribute(&self, contributions: &mut [T]) {
         let pairs = self.scores.iter().zip(self.inverse_degrees);
-        // A dead vertex has score 0, so its negative inverse gives 0, too.
+        // A dead vertex has score 0, so its negative inverse also gives 0.
         contributions.iter_mut().zip(pairs).for_each(|(to, (&score, &inverse))| *to = score * inverse);
     }
 

@@ -1,24 +1,23 @@
-//! The serial check of a PageRank: plain power iteration.
+//! The serial verifier of PageRank: plain power iteration.
 
 use std::ops::ControlFlow;
 
-use base::VertexId;
-use graph::{Distance, Graph, Weight, WeightType, WeightedEdges};
+use anden_base::VertexId;
+use anden_graph::{Direction, Distance, Graph, Weight, WeightType, WeightedEdges};
 
 use super::{Algorithm, PageRankParams, PageRankResult, Precision};
 
-/// Checks the scores against a power iteration in `f64` that pushes along the out-lists, for as many
-/// rounds as the result says.
+/// Compares the scores with a power iteration in `f64` along the out-lists, over the result's number of rounds.
 ///
-/// Scores of 64 bits may differ by 1e-9 of the score, those of 32 bits by 1e-4: a sum of `k` rounded
-/// terms is off by at most `k / 2^24`, and rounding to nearest goes as often up as down, so that of
-/// sums of a million terms some 1e-4 is left at worst.
+/// 64-bit scores may differ by 1e-9 of the score, 32-bit ones by 1e-4. A sum of `k` rounded terms is off by at most `k
+/// / 2^24`. Rounding to nearest goes up as often as down, so sums of a million terms keep an error of about 1e-4 at
+/// worst.
 ///
 /// # Errors
-/// The first vertex whose score is off, or what else disagrees.
+/// The first vertex with a wrong score, or another contradiction.
 pub fn verify(graph: &impl Graph, params: &PageRankParams, result: &PageRankResult) -> Result<(), String> {
     let out_edges = |vertex, body: &mut dyn FnMut(VertexId, f64)| {
-        let _ = graph.for_each_out_fragment(vertex, |fragment| {
+        let _ = graph.for_each_fragment(Direction::Out, vertex, |fragment| {
             fragment.iter().for_each(|&target| body(target, 1.0));
             ControlFlow::Continue(())
         });
@@ -26,10 +25,10 @@ pub fn verify(graph: &impl Graph, params: &PageRankParams, result: &PageRankResu
     compare(graph, params, result, &out_edges)
 }
 
-/// The same for scores that edges carry in proportion to their weights.
+/// As [`verify`], for scores by weight.
 ///
 /// # Errors
-/// As for [`verify`]; or the graph has no weights.
+/// As [`verify`]; or the graph has no weights.
 pub fn verify_weighted(
     graph: &impl WeightedEdges,
     params: &PageRankParams,
@@ -44,14 +43,14 @@ pub fn verify_weighted(
     }
 }
 
-/// Gives each target of a vertex with the weight of the edge.
+/// Calls back with each target of a vertex and the weight of the edge.
 type OutEdges<'a> = dyn Fn(VertexId, &mut dyn FnMut(VertexId, f64)) + 'a;
 
 fn weighted_out_edges<W: Weight, G: WeightedEdges>(
     graph: &G,
 ) -> impl Fn(VertexId, &mut dyn FnMut(VertexId, f64)) + use<'_, W, G> {
     |vertex, body| {
-        let _ = graph.for_each_weighted_out_fragment::<W>(vertex, |targets, weights| {
+        let _ = graph.for_each_weighted_fragment::<W>(Direction::Out, vertex, |targets, weights| {
             for (&target, weight) in targets.iter().zip(weights) {
                 body(target, weight.distance().map_or(f64::NAN, Distance::as_f64));
             }
@@ -89,7 +88,7 @@ fn compare(
     if differ(result.sum, sum, slack * sum) {
         return Err(format!("the scores sum up to {:e} and should to {sum:e}", result.sum));
     }
-    // The changes may cancel to nothing, so they are held against the scores that they come from.
+    // Changes may cancel to almost 0, so the slack is relative to the scores that they come from.
     if differ(result.delta, delta, slack * 2.0) {
         return Err(format!("the last change is {:e} and should be {delta:e}", result.delta));
     }
@@ -102,7 +101,7 @@ fn compare(
     Ok(())
 }
 
-/// Whether the numbers are further apart than `slack`, or one is none.
+/// Whether the numbers are further apart than `slack`, or one is NaN.
 fn differ(found: f64, expected: f64, slack: f64) -> bool {
     (found - expected).abs() > slack || (found - expected).is_nan()
 }

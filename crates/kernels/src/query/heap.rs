@@ -1,21 +1,21 @@
-//! The vertices before a search by weight, the nearest first.
+//! The priority queue of a search by weight, nearest vertex first.
 //!
-//! Each entry has four below it, so that a vertex that is taken out passes half as many as in a heap of two, and an
-//! entry is one number, so that which of four comes first is found without a branch that nobody can foresee.
+//! Each entry has four children, so a removal descends half the levels of a binary heap. An entry is one number, so the
+//! least of four children is found without an unpredictable branch.
 //!
 //! # Source
 //! LaMarca and Ladner, "The influence of caches on the performance of heaps", Journal of Experimental Algorithmics 1,
 //! 1996.
 
-use base::VertexId;
+use anden_base::VertexId;
 
-/// The entries below each.
+/// The number of children of an entry.
 const ARITY: usize = 4;
 
-/// Vertices by distance, those of the same distance by their numbers.
+/// Vertices ordered by distance, then by id.
 #[derive(Debug, Default)]
 pub(super) struct Heap {
-    /// The distance above, the vertex below; no entry comes before the one that it stands below.
+    /// Distance in the high bits, vertex in the low bits. No entry is less than its parent.
     entries: Vec<u128>,
 }
 
@@ -28,7 +28,7 @@ fn vertex_of(entry: u128) -> VertexId {
 }
 
 impl Heap {
-    /// The bytes of an entry.
+    /// The size of an entry in bytes.
     pub(super) const ENTRY_BYTES: usize = size_of::<u128>();
 
     pub(super) fn clear(&mut self) {
@@ -48,7 +48,7 @@ impl Heap {
         self.entries.first().copied().map(distance_of)
     }
 
-    /// All vertices. The first is the nearest, the next four are those from which the second nearest comes.
+    /// All vertices. The first is the nearest; the second nearest is one of the next four.
     pub(super) fn vertices(&self) -> impl Iterator<Item = VertexId> + '_ {
         self.entries.iter().copied().map(vertex_of)
     }
@@ -63,16 +63,18 @@ impl Heap {
             if self.entries[above] <= entry {
                 break;
             }
+            // Parents move into the hole, and the new entry is written once.
             self.entries[place] = self.entries[above];
             place = above;
         }
         self.entries[place] = entry;
     }
 
-    /// Takes the nearest vertex out.
+    /// Removes the nearest vertex.
     pub(super) fn pop(&mut self) -> Option<(u64, VertexId)> {
         let last = self.entries.pop()?;
         let entries = &mut self.entries[..];
+        // The removed entry was the only one.
         let Some(&nearest) = entries.first() else { return Some((distance_of(last), vertex_of(last))) };
         let mut place = 0;
         while let Some((below, least)) = least_below(entries, place)
@@ -86,7 +88,7 @@ impl Heap {
     }
 }
 
-/// The first of the entries below one, and its place.
+/// The least child of the entry at `place`, and the child's place.
 #[inline(always)]
 fn least_below(entries: &[u128], place: usize) -> Option<(usize, u128)> {
     let first = place * ARITY + 1;
@@ -101,8 +103,8 @@ fn least_below(entries: &[u128], place: usize) -> Option<(usize, u128)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anden_testkit::Random;
     use std::collections::BTreeSet;
-    use testkit::Random;
 
     #[test]
     fn vertices_come_out_in_order() {
@@ -112,7 +114,7 @@ mod tests {
         let mut heap = Heap::default();
         for num_distances in [1, 7, 1000, u32::MAX] {
             let mut model = BTreeSet::new();
-            // It grows, and then becomes empty.
+            // The heap grows, then empties.
             for step in 0..10_000 {
                 if random.below(10_000) > step {
                     let entry = (u64::from(random.below(num_distances)) << 31, random.below(1 << 20));

@@ -1,19 +1,18 @@
 //! A shortest path by hops.
 //!
-//! Two searches meet: one from the source along out-edges, one from the target along in-edges. The one
-//! with fewer edges before it goes on by a level, until an edge leads to a vertex that the other has seen.
-//! Without in-edges the search goes forward only.
+//! Two searches meet: one from the source along out-edges, one from the target along in-edges. The search with fewer
+//! edges ahead advances by a level, until an edge leads to a vertex that the other search visited. Without in-edges,
+//! only the forward search runs.
 //!
-//! Both keep what they saw in one table, so that one look at it says whether a vertex is new, known, or where
-//! the two meet.
+//! Both searches share one table. So one lookup says whether a vertex is new, known, or a meeting point.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use base::VertexId;
-use graph::{InEdges, Parts, Side};
+use anden_base::VertexId;
+use anden_graph::{Direction, Graph, Parts};
 
-use super::table::{Scratch, Table, with_scratch};
+use super::table::{QueryScratch, VertexHashTable, with_scratch};
 use super::{POLL, require_room};
 use crate::context::require_vertex;
 use crate::walk::announce_ahead;
@@ -21,37 +20,37 @@ use crate::{Context, Result};
 
 /// A path through the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Path {
-    /// From the source to the target, both included; one vertex where they are the same.
+pub struct VertexPath {
+    /// From the source to the target, both included; one vertex if they are equal.
     pub vertices: Vec<VertexId>,
 }
 
-impl Path {
+impl VertexPath {
     /// The number of edges.
     pub fn length(&self) -> usize {
         self.vertices.len().saturating_sub(1)
     }
 }
 
-/// A path of the fewest edges from `source` to `target`; `None` where there is no path.
+/// A path with the fewest edges from `source` to `target`; `None` if no path exists.
 ///
-/// *Cost*: about the square root of what a search from one end would visit, where degrees are even.
-/// *Memory*: some 70 bytes for each vertex visited; up to 1 MB of it is kept by the thread for its next search.
-/// *Determinism*: of one view always the same of the shortest paths: where the searches meet, and which way each
-/// came, the first found in the order of lists. Which search goes on is decided by about how long lists are, so another
-/// of them may be found once changes are in a snapshot.
+/// *Cost*: about the square root of a one-sided search, if degrees are even. *Memory*: some 90 bytes for each visited
+/// vertex. The thread keeps up to 1 MB for its next search. *Determinism*: on one view, the answer is equal in every
+/// run: the first meeting edge and the first predecessors in list order win. Rough list lengths decide which search
+/// advances. So another shortest path may be found once a checkpoint moves changes into a snapshot.
 ///
 /// # Errors
-/// One of the two does not exist, the graph is damaged, the budget of memory is too small, or the work was cancelled.
-pub fn path<G: InEdges>(ctx: &Context<'_>, graph: &G, source: VertexId, target: VertexId) -> Result<Option<Path>> {
+/// A vertex does not exist, the graph is damaged, the memory budget is too small, or the work was cancelled.
+pub fn path<G: Graph>(ctx: &Context<'_>, graph: &G, source: VertexId, target: VertexId) -> Result<Option<VertexPath>> {
     require_vertex(graph, source)?;
     require_vertex(graph, target)?;
+    // The searches meet over an edge only.
     if source == target {
         ctx.require_memory("path", size_of::<VertexId>() as u64)?;
-        return Ok(Some(Path { vertices: vec![source] }));
+        return Ok(Some(VertexPath { vertices: vec![source] }));
     }
     with_scratch(&SCRATCH, |scratch| {
-        let mut search = Search { ctx, graph, scratch };
+        let mut search = PathSearch { ctx, graph, scratch };
         let meeting = search.run(source, target);
         graph.check()?;
         Ok(meeting?.map(|meeting| search.way(meeting)))
@@ -60,72 +59,72 @@ pub fn path<G: InEdges>(ctx: &Context<'_>, graph: &G, source: VertexId, target: 
 
 thread_local!(static SCRATCH: Cell<Option<Box<PathScratch>>> = const { Cell::new(None) });
 
-/// What searches leave for those that follow.
+/// Memory of a search that a thread keeps for its next one.
 #[derive(Default)]
 struct PathScratch {
-    steps: Table<Step>,
-    ends: [End; 2],
+    steps: VertexHashTable<PathStep>,
+    ends: [PathEnd; 2],
     next: Vec<VertexId>,
 }
 
-/// Which search came to a vertex, and from where; a search comes to its start from there.
+/// The search that reached a vertex, and the predecessor. The predecessor of a start is the start.
 #[derive(Clone, Copy, Debug, Default)]
-struct Step {
+struct PathStep {
     parent: VertexId,
     end: u32,
 }
 
-/// How far one of the two searches is.
+/// The state of one of the two searches.
 #[derive(Debug, Default)]
-struct End {
-    /// The vertices of its last level, ascending.
+struct PathEnd {
+    /// The vertices of the last level, ascending.
     frontier: Vec<VertexId>,
-    /// That lead on from them.
+    /// The rough number of edges that leave the frontier.
     num_edges: usize,
 }
 
-/// A path of so many vertices is written down without moving.
+/// Paths up to this length are built without reallocation.
 const FEW_VERTICES: usize = 16;
 
-/// Lists ahead of which it is fetched what changes in them.
+/// Distance, in lists, of the second prefetch stage.
 const AHEAD: usize = 6;
 
-/// Edges of a list of which it is found out together, without a branch for each, which lead to vertices that this search
-/// does not know: where vertices have many edges most lead back, and nobody can foresee which.
+/// The number of edges tested together for vertices unknown to this search, without a branch for each. Where degrees
+/// are high, most edges lead back, and a branch would be unpredictable.
 const BLOCK: usize = 64;
 
-/// The search along out-edges, and the one along in-edges.
+/// The search along out-edges and the search along in-edges.
 const FORWARD: u32 = 0;
 const BACKWARD: u32 = 1;
 
-/// The lists that a search goes along.
+/// The lists that a search reads.
 #[inline(always)]
-fn side(end: u32) -> Side {
-    if end == FORWARD { Side::Out } else { Side::In }
+fn direction(end: u32) -> Direction {
+    if end == FORWARD { Direction::Out } else { Direction::In }
 }
 
-impl Scratch for PathScratch {
+impl QueryScratch for PathScratch {
     fn num_bytes(&self) -> usize {
         let lists = self.ends.iter().map(|end| end.frontier.capacity()).sum::<usize>() + self.next.capacity();
         self.steps.num_bytes() + lists * size_of::<VertexId>()
     }
 }
 
-/// An edge over which the searches meet: a vertex of the forward one, and one of the other.
+/// An edge over which the searches meet: a vertex of the forward search, then one of the backward search.
 type Meeting = (VertexId, VertexId);
 
-struct Search<'a, G> {
+struct PathSearch<'a, G> {
     ctx: &'a Context<'a>,
     graph: &'a G,
     scratch: &'a mut PathScratch,
 }
 
-impl<G: InEdges> Search<'_, G> {
+impl<G: Graph> PathSearch<'_, G> {
     fn run(&mut self, source: VertexId, target: VertexId) -> Result<Option<Meeting>> {
         self.scratch.steps.clear();
         self.require(0)?;
         for (end, start) in [(FORWARD, source), (BACKWARD, target)] {
-            self.scratch.steps.entry(start, Step { parent: start, end });
+            self.scratch.steps.entry(start, PathStep { parent: start, end });
             self.scratch.ends[end as usize].frontier.clear();
             self.scratch.ends[end as usize].frontier.push(start);
             self.count_edges(end);
@@ -135,7 +134,8 @@ impl<G: InEdges> Search<'_, G> {
             if forward.frontier.is_empty() || backward.frontier.is_empty() {
                 return Ok(None);
             }
-            let goes_forward = !self.graph.has_in_edges() || forward.num_edges <= backward.num_edges;
+            // Rough degrees suffice: a wrong choice costs time, not correctness.
+            let goes_forward = !self.graph.has_lists(Direction::In) || forward.num_edges <= backward.num_edges;
             let meeting = self.advance(if goes_forward { FORWARD } else { BACKWARD })?;
             if meeting.is_some() {
                 return Ok(meeting);
@@ -144,41 +144,37 @@ impl<G: InEdges> Search<'_, G> {
     }
 
     fn degree(&self, end: u32, vertex: VertexId) -> usize {
-        if end == FORWARD { self.graph.out_degree(vertex) } else { self.graph.in_degree(vertex) }
+        self.graph.degree(direction(end), vertex)
     }
 
-    /// Looks up about how much leads on from a frontier, and has it fetched: what is near in a graph is often not in the
-    /// cache.
+    /// Sums the rough degrees of a frontier, and prefetches its lists. Neighbors in a graph are often not in the cache.
     fn count_edges(&mut self, end: u32) {
-        // Lists that are on a disk would be read for this, one after the other.
+        // On a disk, this would read the lists one after the other.
         let is_in_memory = !self.graph.is_listening();
         let mut num_edges = 0;
         for &v in &self.scratch.ends[end as usize].frontier {
-            num_edges += match end == FORWARD {
-                true => self.graph.rough_out_degree(v),
-                false => self.graph.rough_in_degree(v),
-            };
+            num_edges += self.graph.rough_degree(direction(end), v);
             if is_in_memory {
-                self.graph.prefetch_list(side(end), Parts::Targets, v);
-                self.graph.prefetch(side(end), v);
+                self.graph.prefetch_list(direction(end), Parts::Targets, v);
+                self.graph.prefetch(direction(end), v);
             }
         }
         self.scratch.ends[end as usize].num_edges = num_edges;
     }
 
-    /// Asks for the memory of two searches that see so many vertices more, at most: the table, and the frontiers.
+    /// Checks the memory of two searches that visit at most `num_more` more vertices: table and frontiers.
     fn require(&self, num_more: usize) -> Result<()> {
         if self.ctx.memory.is_none() {
             return Ok(());
         }
         let num_vertices = self.scratch.steps.len() + num_more + 2;
-        require_room(self.ctx, self.graph, "path", num_vertices, Table::<Step>::MOST_BYTES + 24)
+        require_room(self.ctx, self.graph, "path", num_vertices, VertexHashTable::<PathStep>::MOST_BYTES + 24)
     }
 
-    /// Goes on by one level, or until it meets the other search.
+    /// Advances by one level, or until an edge meets the other search.
     ///
-    /// The other search has seen all vertices up to some distance, so the first of its vertices that this level leads
-    /// to lies on a shortest path if all that this search met before were unknown to the other.
+    /// The other search has visited all vertices up to some distance, and no earlier level met one of them. So the
+    /// first meeting in this level lies on a shortest path.
     fn advance(&mut self, end: u32) -> Result<Option<Meeting>> {
         let frontier = std::mem::take(&mut self.scratch.ends[end as usize].frontier);
         self.graph.forget_needs();
@@ -186,14 +182,15 @@ impl<G: InEdges> Search<'_, G> {
         next.clear();
         let mut meeting = None;
         for (place, &u) in frontier.iter().enumerate() {
-            announce_ahead(self.graph, side(end), &frontier, place);
+            announce_ahead(self.graph, direction(end), &frontier, place);
             if let Some(&ahead) = frontier.get(place + AHEAD) {
-                self.graph.prefetch_place(side(end), ahead);
+                self.graph.prefetch_place(direction(end), ahead);
             }
             if place % POLL == 0 {
                 self.ctx.progress.check()?;
             }
             if self.ctx.memory.is_some() {
+                // Only under a budget: an exact degree takes a lookup.
                 self.require(self.degree(end, u))?;
             }
             let steps = &mut self.scratch.steps;
@@ -208,10 +205,11 @@ impl<G: InEdges> Search<'_, G> {
                     while unknown != 0 {
                         let v = block[unknown.trailing_zeros() as usize];
                         unknown &= unknown - 1;
-                        let (step, is_new) = steps.entry(v, Step { parent: u, end });
+                        let (step, is_new) = steps.entry(v, PathStep { parent: u, end });
                         if is_new {
                             next.push(v);
-                            self.graph.prefetch_rough_degree(side(end), v);
+                            // `count_edges` needs this degree at the end of the level.
+                            self.graph.prefetch_rough_degree(direction(end), v);
                         } else if step.end != end {
                             meeting = Some(if end == FORWARD { (u, v) } else { (v, u) });
                             return ControlFlow::Break(());
@@ -220,15 +218,12 @@ impl<G: InEdges> Search<'_, G> {
                 }
                 ControlFlow::Continue(())
             };
-            let flow = match end == FORWARD {
-                true => self.graph.for_each_out_fragment(u, &mut see),
-                false => self.graph.for_each_in_fragment(u, &mut see),
-            };
-            if flow.is_break() {
+            if self.graph.for_each_fragment(direction(end), u, &mut see).is_break() {
                 break;
             }
         }
         next.sort_unstable();
+        // The old frontier lends its memory to the next level.
         self.scratch.next = frontier;
         self.scratch.ends[end as usize].frontier = next;
         if meeting.is_none() {
@@ -238,17 +233,17 @@ impl<G: InEdges> Search<'_, G> {
     }
 
     /// The path over the edge where the searches met.
-    fn way(&self, (last, first): Meeting) -> Path {
+    fn way(&self, (last, first): Meeting) -> VertexPath {
         let mut vertices = Vec::with_capacity(FEW_VERTICES);
         vertices.push(last);
         self.follow(&mut vertices);
         vertices.reverse();
         vertices.push(first);
         self.follow(&mut vertices);
-        Path { vertices }
+        VertexPath { vertices }
     }
 
-    /// Appends the vertices that lead from the last of `way` back to the start of its search.
+    /// Appends the vertices from the last of `way` back to the start of its search.
     fn follow(&self, way: &mut Vec<VertexId>) {
         let mut last = way[way.len() - 1];
         while let Some(step) = self.scratch.steps.get(last).filter(|step| step.parent != last) {

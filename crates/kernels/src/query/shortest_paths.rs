@@ -1,17 +1,17 @@
 //! All shortest paths by hops.
 //!
-//! Two searches meet, level by level, as for one path; but each finishes its level, and a vertex keeps
-//! every vertex of the level before that leads to it. Every vertex where the searches meet is then on a
-//! shortest path, and so is whatever leads there from either end: no step of listing the paths is in vain.
+//! Two searches meet, level by level, as in [`path`](super::path()). Here each search finishes its level, and a vertex
+//! keeps all its predecessors. So every vertex where the searches meet lies on a shortest path, and so do its
+//! predecessors. Listing the paths therefore takes no useless step.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::ops::ControlFlow;
 
-use base::VertexId;
-use graph::{Graph, InEdges, Side};
+use anden_base::VertexId;
+use anden_graph::{Direction, Graph};
 
-use super::path::Path;
+use super::path::VertexPath;
 use super::visited::IdHasher;
 use super::{POLL, table_bytes};
 use crate::context::require_vertex;
@@ -20,115 +20,112 @@ use crate::{Context, Result};
 
 /// The shortest paths between two vertices, or some of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShortestPaths {
-    /// The number of edges of each.
+pub struct ShortestVertexPaths {
+    /// The number of edges of each path.
     pub length: usize,
-    /// How many there are; saturates.
+    /// The number of shortest paths, saturating.
     pub count: u64,
-    /// The first of them, no two the same, in an order that is always the same.
-    pub paths: Vec<Path>,
+    /// The first paths, distinct, in an order that is equal in every run.
+    pub paths: Vec<VertexPath>,
 }
 
-/// The paths of the fewest edges from `source` to `target`, at most `limit` of them listed; `None` where
-/// there is no path. Parallel edges make no other path.
+/// The paths with the fewest edges from `source` to `target`, at most `limit` of them listed. `None` if no path exists.
+/// Parallel edges make no further paths.
 ///
-/// *Cost*: the edges of all vertices that a search from both ends visits, and the length of what is listed.
-/// *Memory*: some 220 bytes for each vertex visited and 12 for each edge that leads a level on; for each path that is
-/// listed, 24 bytes and 4 for each of its vertices, asked for before the first is. *Determinism*:
-/// the same paths in the same order in every run.
+/// *Cost*: the edges of all vertices that the two searches visit, and the length of the listed paths. *Memory*: some
+/// 220 bytes for each visited vertex, and 12 for each edge to the next level. Each listed path takes 24 bytes and 4 for
+/// each vertex, checked against the budget before the first one. *Determinism*: equal paths in equal order in every
+/// run.
 ///
 /// # Errors
-/// One of the two does not exist, the graph is damaged, the budget of memory is too small, or the work was cancelled.
-pub fn shortest_paths<G: InEdges>(
+/// A vertex does not exist, the graph is damaged, the memory budget is too small, or the work was cancelled.
+pub fn shortest_paths<G: Graph>(
     ctx: &Context<'_>,
     graph: &G,
     source: VertexId,
     target: VertexId,
     limit: usize,
-) -> Result<Option<ShortestPaths>> {
+) -> Result<Option<ShortestVertexPaths>> {
     require_vertex(graph, source)?;
     require_vertex(graph, target)?;
-    let (mut forward, mut backward) = (Search::new(source), Search::new(target));
+    let (mut forward, mut backward) = (ShortestPathsSearch::new(source), ShortestPathsSearch::new(target));
     let mut meeting = if source == target { vec![source] } else { Vec::new() };
     while meeting.is_empty() && !forward.frontier.is_empty() && !backward.frontier.is_empty() {
-        let out_edges: usize = forward.frontier.iter().map(|&v| graph.out_degree(v)).sum();
-        let go_forward =
-            !graph.has_in_edges() || out_edges <= backward.frontier.iter().map(|&v| graph.in_degree(v)).sum::<usize>();
-        if go_forward {
-            graph.forget_needs();
-            let room = |forward: &Search, v| require(ctx, graph, [forward, &backward], graph.out_degree(v));
-            let ahead = |frontier: &[VertexId], place| announce_ahead(graph, Side::Out, frontier, place);
-            forward.advance(ctx, room, ahead, |v, body| graph.for_each_out_fragment(v, body))?;
-            meeting = forward.met(&backward);
-        } else {
-            graph.forget_needs();
-            let room = |backward: &Search, v| require(ctx, graph, [&forward, backward], graph.in_degree(v));
-            let ahead = |frontier: &[VertexId], place| announce_ahead(graph, Side::In, frontier, place);
-            backward.advance(ctx, room, ahead, |v, body| graph.for_each_in_fragment(v, body))?;
-            meeting = backward.met(&forward);
-        }
+        let out_edges: usize = forward.frontier.iter().map(|&v| graph.degree(Direction::Out, v)).sum();
+        // The search with fewer edges ahead advances. Without in-edges, only the forward one can.
+        let go_forward = !graph.has_lists(Direction::In)
+            || out_edges <= backward.frontier.iter().map(|&v| graph.degree(Direction::In, v)).sum::<usize>();
+        let (near, far, direction) = match go_forward {
+            true => (&mut forward, &backward, Direction::Out),
+            false => (&mut backward, &forward, Direction::In),
+        };
+        graph.forget_needs();
+        let room = |near: &ShortestPathsSearch, v| require(ctx, graph, [near, far], graph.degree(direction, v));
+        let ahead = |frontier: &[VertexId], place| announce_ahead(graph, direction, frontier, place);
+        near.advance(ctx, room, ahead, |v, body| graph.for_each_fragment(direction, v, body))?;
+        meeting = near.met(far);
     }
     graph.check()?;
     if meeting.is_empty() {
         return Ok(None);
     }
     let count = meeting.iter().fold(0_u64, |sum, vertex| {
-        let ways = |search: &Search| search.steps.get(vertex).map_or(0, |step| step.num_ways);
+        let ways = |search: &ShortestPathsSearch| search.steps.get(vertex).map_or(0, |step| step.num_ways);
         sum.saturating_add(ways(&forward).saturating_mul(ways(&backward)))
     });
     let length = forward.depth + backward.depth;
     let held = forward.num_bytes() + backward.num_bytes();
-    let path_bytes = (size_of::<Path>() + (length + 1) * size_of::<VertexId>()) as u64;
+    let path_bytes = (size_of::<VertexPath>() + (length + 1) * size_of::<VertexId>()) as u64;
     let num_listed = count.min(limit as u64);
     ctx.require_memory(QUERY, num_listed.saturating_mul(path_bytes).saturating_add(held as u64))?;
     let paths = list(ctx, &forward, &backward, &meeting, num_listed)?;
-    Ok(Some(ShortestPaths { length, count, paths }))
+    Ok(Some(ShortestVertexPaths { length, count, paths }))
 }
 
 const QUERY: &str = "path --all";
 
-/// Room for a vertex that is seen: its entry, the smallest list of those that lead to it, and the frontier.
-const SEEN_BYTES: usize = table_bytes(size_of::<(VertexId, Step)>()) + 48;
+/// Bytes for a visited vertex: its entry, the smallest list of predecessors, and the frontier.
+const SEEN_BYTES: usize = table_bytes(size_of::<(VertexId, ShortestPathsStep)>()) + 48;
 
-/// Room for an edge that leads a level on: in a list that doubles while it is copied.
+/// Bytes for an edge to the next level, in a list that doubles during its copy.
 const EDGE_BYTES: usize = 3 * size_of::<VertexId>();
 
-/// Asks for the memory of two searches, before one of them looks at a list of `degree`.
-fn require(ctx: &Context<'_>, graph: &impl Graph, searches: [&Search; 2], degree: usize) -> Result<()> {
+/// Checks the memory of two searches before one of them reads a list of `degree` edges.
+fn require(ctx: &Context<'_>, graph: &impl Graph, searches: [&ShortestPathsSearch; 2], degree: usize) -> Result<()> {
     let num_seen: usize = searches.iter().map(|search| search.steps.len()).sum();
     let num_edges: usize = searches.iter().map(|search| search.num_edges).sum();
-    // From both ends, a vertex may be seen twice.
+    // Both searches may visit a vertex.
     let most = (num_seen + degree).min(2 * graph.vertex_bound());
     ctx.require_memory(QUERY, (most * SEEN_BYTES + (num_edges + degree) * EDGE_BYTES) as u64)
 }
 
-/// How a search came to a vertex.
-struct Step {
+/// How a search reached a vertex.
+struct ShortestPathsStep {
     depth: usize,
-    /// The vertices of the level before that lead here, ascending.
+    /// The predecessors in the level before, ascending.
     from: Vec<VertexId>,
-    /// The ways here; saturates.
+    /// The number of shortest paths from the start, saturating.
     num_ways: u64,
 }
 
 /// A search from one end, by whole levels.
-struct Search {
-    steps: HashMap<VertexId, Step, BuildHasherDefault<IdHasher>>,
+struct ShortestPathsSearch {
+    steps: HashMap<VertexId, ShortestPathsStep, BuildHasherDefault<IdHasher>>,
     /// The vertices of the last level, ascending.
     frontier: Vec<VertexId>,
     depth: usize,
-    /// The edges that lead a level on.
+    /// The number of edges from each level to the next.
     num_edges: usize,
 }
 
-impl Search {
+impl ShortestPathsSearch {
     fn new(start: VertexId) -> Self {
         let mut steps = HashMap::default();
-        steps.insert(start, Step { depth: 0, from: Vec::new(), num_ways: 1 });
+        steps.insert(start, ShortestPathsStep { depth: 0, from: Vec::new(), num_ways: 1 });
         Self { steps, frontier: vec![start], depth: 0, num_edges: 0 }
     }
 
-    /// The most bytes that it takes.
+    /// The most bytes of this search.
     fn num_bytes(&self) -> usize {
         self.steps.len() * SEEN_BYTES + self.num_edges * EDGE_BYTES
     }
@@ -154,9 +151,11 @@ impl Search {
                 for &v in list {
                     let step = steps.entry(v).or_insert_with(|| {
                         next.push(v);
-                        Step { depth, from: Vec::new(), num_ways: 0 }
+                        ShortestPathsStep { depth, from: Vec::new(), num_ways: 0 }
                     });
-                    // Parallel edges come from the vertex at hand, which was the last to be noted.
+                    // Parallel edges come in a row from one source, so a comparison with the last predecessor finds
+                    // them.
+                    // A vertex of an earlier level is nearer, so this edge is on no shortest path.
                     if step.depth == depth && step.from.last() != Some(&u) {
                         step.from.push(u);
                         *num_edges += 1;
@@ -166,19 +165,20 @@ impl Search {
                 ControlFlow::Continue(())
             });
         }
+        // Ascending frontiers give ascending lists of predecessors, so paths are listed in one order.
         next.sort_unstable();
         (self.frontier, self.depth) = (next, depth);
         Ok(())
     }
 
-    /// The vertices of the last level that the other search has come to, ascending.
+    /// The vertices of the last level that the other search has visited, ascending.
     fn met(&self, other: &Self) -> Vec<VertexId> {
         self.frontier.iter().copied().filter(|vertex| other.steps.contains_key(vertex)).collect()
     }
 
-    /// Calls `body` with each way from `vertex` back to the start, both included.
+    /// Calls `body` with each path from `vertex` back to the start, both included.
     fn for_each_way(&self, vertex: VertexId, mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>) {
-        // For each vertex of the way but the last, which of its predecessors is the next.
+        // `choices[i]` is the index of `way[i + 1]` among the predecessors of `way[i]`.
         let mut way = vec![vertex];
         let mut choices: Vec<usize> = Vec::new();
         loop {
@@ -206,17 +206,17 @@ impl Search {
     }
 }
 
-/// The first `num_listed` paths, of which there are so many.
+/// Lists the first `num_listed` paths; at least this many exist.
 fn list(
     ctx: &Context<'_>,
-    forward: &Search,
-    backward: &Search,
+    forward: &ShortestPathsSearch,
+    backward: &ShortestPathsSearch,
     meeting: &[VertexId],
     num_listed: u64,
-) -> Result<Vec<Path>> {
-    // Without a budget, more may be wanted than can be had, and somebody may stop it on the way.
+) -> Result<Vec<VertexPath>> {
+    // Without a budget, do not reserve: the paths may exceed memory, and a cancel may end the list early.
     let mut paths = Vec::with_capacity(if ctx.memory.is_some() { num_listed as usize } else { 0 });
-    let is_whole = |paths: &Vec<Path>| paths.len() as u64 == num_listed;
+    let is_whole = |paths: &Vec<VertexPath>| paths.len() as u64 == num_listed;
     let mut is_cancelled = false;
     for &vertex in meeting {
         forward.for_each_way(vertex, |there| {
@@ -225,7 +225,7 @@ fn list(
                     return ControlFlow::Break(());
                 }
                 is_cancelled = is_cancelled || paths.len() % POLL == 0 && ctx.progress.is_cancelled();
-                paths.push(Path { vertices: there.iter().rev().chain(&on[1..]).copied().collect() });
+                paths.push(VertexPath { vertices: there.iter().rev().chain(&on[1..]).copied().collect() });
                 if is_cancelled { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
             if is_cancelled || is_whole(&paths) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

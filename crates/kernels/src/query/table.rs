@@ -1,35 +1,36 @@
-//! What a search knows of the vertices that it has seen, in memory that a thread keeps from query to query.
+//! A hash table of the vertices that a search has visited, in memory that a thread keeps for its next query.
 //!
-//! A query that sees a thousand vertices of millions must neither look at the others nor spend its time on
-//! allocating, growing and clearing tables. So a [`Table`] is emptied by counting a stamp up, and a thread
-//! keeps what it used last, unless that is large.
+//! A query that visits a thousand of millions of vertices must not pay for the others, nor for allocating, growing and
+//! clearing tables. So incrementing a stamp empties a [`VertexHashTable`], and a thread keeps its last table unless
+//! that is large.
 
 use std::cell::Cell;
 use std::thread::LocalKey;
 
-use base::VertexId;
+use anden_base::VertexId;
 
-/// What is kept for the next query of a thread, at most, of each kind of query.
+/// The most bytes that a thread keeps, for each kind of query.
 const MOST_KEPT_BYTES: usize = 1 << 20;
 
-/// The least slots of a table, as a power of two.
+/// The smallest number of slots is two to this power.
 const LEAST_BITS: u32 = 4;
 
-/// A table becomes smaller once so many queries in a row have left it nearly empty: the next one may well need it as it
-/// is.
+/// A table shrinks after this many nearly empty queries in a row. Shrinking earlier would make the next large query
+/// grow it again.
 const PATIENCE: u32 = 16;
 
-/// What a kind of query works with.
-pub(super) trait Scratch: Default + 'static {
+/// The memory that a kind of query works with.
+pub(super) trait QueryScratch: Default + 'static {
     /// The bytes that it holds.
     fn num_bytes(&self) -> usize;
 }
 
-/// Runs `body` with what the last query of this thread left in `place`.
-pub(super) fn with_scratch<S: Scratch, R>(
+/// Runs `body` with the scratch memory that the last query of this thread left in `place`.
+pub(super) fn with_scratch<S: QueryScratch, R>(
     place: &'static LocalKey<Cell<Option<Box<S>>>>,
     body: impl FnOnce(&mut S) -> R,
 ) -> R {
+    // Taken out: a nested query on this thread gets memory of its own.
     let mut scratch = place.take().unwrap_or_default();
     let result = body(&mut scratch);
     if scratch.num_bytes() <= MOST_KEPT_BYTES {
@@ -38,14 +39,14 @@ pub(super) fn with_scratch<S: Scratch, R>(
     result
 }
 
-/// A hash table by vertex, with linear probing.
+/// A hash table keyed by vertex, with linear probing.
 #[derive(Debug)]
-pub(super) struct Table<V> {
+pub(super) struct VertexHashTable<V> {
     slots: Vec<Slot<V>>,
-    /// The slots in use are two to this power; there may be more.
+    /// Two to this power slots are in use; more may be allocated.
     bits: u32,
     len: usize,
-    /// How many of the last queries, in a row, left it nearly empty.
+    /// The number of last queries in a row that left the table nearly empty.
     num_small: u32,
     /// Slots with another stamp are free.
     stamp: u32,
@@ -58,7 +59,7 @@ struct Slot<V> {
     value: V,
 }
 
-/// Looks at a table that take no branch.
+/// Branch-free lookups in a table.
 #[derive(Clone, Copy)]
 pub(super) struct Glance<'a, V> {
     slots: &'a [Slot<V>],
@@ -67,8 +68,8 @@ pub(super) struct Glance<'a, V> {
 }
 
 impl<'a, V> Glance<'a, V> {
-    /// The value at the place where a vertex is looked for first, and whether it is that of the vertex, which may also
-    /// be at another place.
+    /// The value in the first slot probed for a vertex, and whether that slot holds the vertex. The vertex may also be
+    /// in a later slot.
     #[inline(always)]
     pub(super) fn at(&self, vertex: VertexId) -> (&'a V, bool) {
         let slot = &self.slots[first_place(vertex, self.bits)];
@@ -76,34 +77,35 @@ impl<'a, V> Glance<'a, V> {
     }
 }
 
-/// Where a vertex is looked for first.
+/// The first slot to probe for a vertex.
 #[inline(always)]
 fn first_place(vertex: VertexId, bits: u32) -> usize {
-    // One multiplication, whose high bits are good. Ids are not chosen by an adversary, who could do no more than
-    // slow down his own question.
+    // One multiplication, whose high bits are well mixed. No defense against chosen ids: their author could only slow
+    // down his own query.
     (u64::from(vertex).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize
 }
 
-impl<V> Default for Table<V> {
+impl<V> Default for VertexHashTable<V> {
     fn default() -> Self {
         Self { slots: Vec::new(), bits: 0, len: 0, num_small: 0, stamp: 0 }
     }
 }
 
-impl<V: Copy + Default> Table<V> {
-    /// Room for a vertex at its worst: slots are at least three eighths full, and twice as many are made while they
-    /// are still there.
+impl<V: Copy + Default> VertexHashTable<V> {
+    /// The most bytes for a vertex: after growth the table is three eighths full, and the old half-size table is still
+    /// alive.
     pub(super) const MOST_BYTES: usize = 4 * size_of::<Slot<V>>();
 
-    /// Empties the table.
+    /// Empties the table. Cost: constant, except when the stamp wraps.
     pub(super) fn clear(&mut self) {
-        // A table that is nearly empty spreads what it holds over more of the cache than need be.
+        // A table that is too large spreads its few entries over more cache lines.
         self.num_small = if self.len < 1 << self.bits >> 3 { self.num_small.saturating_add(1) } else { 0 };
         if self.bits > LEAST_BITS && self.num_small >= PATIENCE {
             self.bits -= 1;
         }
         self.len = 0;
         self.stamp = self.stamp.wrapping_add(1);
+        // The stamp wrapped: slots of old queries could look filled.
         if self.stamp == 0 {
             self.slots.fill(Slot::default());
             self.stamp = 1;
@@ -118,9 +120,10 @@ impl<V: Copy + Default> Table<V> {
         self.slots.capacity() * size_of::<Slot<V>>()
     }
 
-    /// The value of a vertex, which is `new` unless there is one; and whether it is new.
+    /// The value of a vertex, inserted as `new` if absent, and whether it is new.
     #[inline]
     pub(super) fn entry(&mut self, vertex: VertexId, new: V) -> (&mut V, bool) {
+        // Grown first: the search for a slot ends at a free one.
         if self.len >= self.limit() {
             self.grow();
         }
@@ -133,13 +136,14 @@ impl<V: Copy + Default> Table<V> {
         (&mut slot.value, is_new)
     }
 
-    /// To look at vertices of a table that is not empty.
+    /// A view for branch-free lookups. The table must not be empty.
     #[inline(always)]
     pub(super) fn glance(&self) -> Glance<'_, V> {
         Glance { slots: &self.slots, bits: self.bits, stamp: self.stamp }
     }
 
     pub(super) fn get(&self, vertex: VertexId) -> Option<V> {
+        // An empty table may have no slots.
         if self.len == 0 {
             return None;
         }
@@ -147,12 +151,12 @@ impl<V: Copy + Default> Table<V> {
         (!is_new).then(|| self.slots[place].value)
     }
 
-    /// The vertices, in no order that means anything.
+    /// The vertices, in arbitrary order.
     pub(super) fn vertices(&self) -> impl Iterator<Item = VertexId> + '_ {
         self.filled().map(|slot| slot.vertex)
     }
 
-    /// Their values, in the same order.
+    /// The values, in the order of [`vertices`](Self::vertices).
     pub(super) fn values(&self) -> impl Iterator<Item = V> + '_ {
         self.filled().map(|slot| slot.value)
     }
@@ -161,13 +165,13 @@ impl<V: Copy + Default> Table<V> {
         self.slots.iter().take(1 << self.bits).filter(|slot| slot.stamp == self.stamp)
     }
 
-    /// As many vertices as there may be.
+    /// The most vertices before the table grows.
     #[inline(always)]
     fn limit(&self) -> usize {
         if self.slots.is_empty() { 0 } else { (1 << self.bits) / 4 * 3 }
     }
 
-    /// Where a vertex is, or where it would be, and which of the two.
+    /// The slot of a vertex, or the free slot for it, and whether the slot is free.
     #[inline(always)]
     fn find(&self, vertex: VertexId) -> (usize, bool) {
         let mut place = first_place(vertex, self.bits);
@@ -188,6 +192,7 @@ impl<V: Copy + Default> Table<V> {
         let bits = if self.slots.is_empty() { LEAST_BITS } else { self.bits + 1 };
         let old = std::mem::replace(&mut self.slots, vec![Slot::default(); 1 << bits]);
         let num_old = if self.bits == 0 { 0 } else { 1 << self.bits };
+        // Stamp 0 would make fresh slots look filled.
         (self.bits, self.stamp) = (bits, self.stamp.max(1));
         for slot in old.into_iter().take(num_old).filter(|slot| slot.stamp == self.stamp) {
             let place = self.find(slot.vertex).0;
@@ -201,8 +206,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_hold_what_they_were_given_since_they_were_emptied() {
-        let mut table = Table::<u32>::default();
+    fn table_holds_entries_since_last_clear() {
+        let mut table = VertexHashTable::<u32>::default();
         assert_eq!(table.get(0), None);
         for num_vertices in [1, 5, 3000, 2, 0, 12, 100_000, 1, 1, 1, 40] {
             table.clear();
@@ -222,8 +227,8 @@ mod tests {
     }
 
     #[test]
-    fn a_table_shrinks_once_many_small_queries_followed_each_other() {
-        let mut table = Table::<()>::default();
+    fn table_shrinks_after_many_small_queries() {
+        let mut table = VertexHashTable::<()>::default();
         let mut fill = |num_vertices: u32| {
             table.clear();
             (0..num_vertices).for_each(|v| {
@@ -232,7 +237,7 @@ mod tests {
             table.bits
         };
         let bits = fill(1000);
-        // A large one begins anew.
+        // A large query resets the count.
         for _ in 0..2 {
             assert!((0..PATIENCE).all(|_| fill(3) == bits));
             assert_eq!(fill(1000), bits);
@@ -243,7 +248,7 @@ mod tests {
 
     #[test]
     fn stamps_begin_anew() {
-        let mut table = Table::<()>::default();
+        let mut table = VertexHashTable::<()>::default();
         table.clear();
         table.entry(3, ());
         table.stamp = u32::MAX - 1;
@@ -255,10 +260,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_query_leaves_is_there_for_the_next_unless_it_is_large() {
+    fn small_scratch_is_kept_for_the_next_query() {
         #[derive(Default)]
         struct Left(usize);
-        impl Scratch for Left {
+        impl QueryScratch for Left {
             fn num_bytes(&self) -> usize {
                 self.0
             }

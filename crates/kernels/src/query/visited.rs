@@ -1,44 +1,44 @@
-//! Which vertices a search has seen.
+//! The set of vertices that a search has visited.
 
 use std::hash::Hasher;
 
-use base::VertexId;
-use base::bitmap::ones;
-use base::simd::and_count_ones;
+use anden_base::VertexId;
+use anden_base::bitmap::ones;
+use anden_base::simd::and_count_ones;
 
-use super::table::Table;
+use super::table::VertexHashTable;
 use crate::Result;
 
-/// A set that is a bitmap where that is small, and where it is not, a hash table until that takes as much room.
+/// A set of vertices: a bitmap on small graphs; on large ones a hash table that becomes a bitmap once it is as large.
 ///
-/// It is kept from search to search, and costs what is in it, not what it could hold.
+/// A thread keeps the set from search to search. Its cost is proportional to the members, not to the graph.
 #[derive(Default)]
 pub(super) struct Visited {
     bound: usize,
     is_bitmap: bool,
-    /// Whether it has more than the search has listed.
+    /// Whether the set has members that the search has not listed.
     is_marked: bool,
-    /// Empty between searches.
+    /// All bits are zero between searches.
     words: Vec<u64>,
-    few: Table<()>,
-    /// Which words have bits, while that is looked at.
+    few: VertexHashTable<()>,
+    /// Scratch of [`sorted`](Self::sorted): the numbers of nonzero words.
     filled: Vec<u32>,
 }
 
-/// A hash table of more than 1/`DENSE` of the vertices takes more room than a bitmap of all.
+/// A hash table with more than 1/`DENSE` of the vertices takes more room than a bitmap.
 const DENSE: usize = 64;
 
-/// Bitmaps of up to so many bits, 64 KB, are the better choice from the start.
+/// Up to this many bits (64 KB), a bitmap is the better choice from the start.
 const SMALL_BOUND: usize = 1 << 19;
 
-/// So many bits of a word are written at once.
+/// [`Visited::sorted`] writes this many bits of a word without a branch.
 const BITS_AT_ONCE: usize = 4;
 
-/// Where a bitmap has more words than this for each vertex in it, it is not read through.
+/// A bitmap with more words than this for each member is not scanned.
 const SPARSE_WORDS: usize = 16;
 
 impl Visited {
-    /// Begins a search among vertices below `bound`; the last one was ended.
+    /// Begins a search among vertices below `bound`. The caller has ended the last search.
     pub(super) fn begin(&mut self, bound: usize) {
         self.bound = bound;
         self.is_bitmap = bound <= SMALL_BOUND;
@@ -49,9 +49,10 @@ impl Visited {
         }
     }
 
-    /// Forgets `vertices`, which are all that it has but for what was marked.
+    /// Empties the set. `vertices` are all members except the marked ones.
     pub(super) fn end(&mut self, vertices: &[VertexId]) {
         if self.is_bitmap {
+            // Few members: clear their words only. Otherwise filling the bitmap is cheaper.
             match !self.is_marked && vertices.len() * SPARSE_WORDS < self.num_words() {
                 true => vertices.iter().for_each(|&v| self.words[v as usize / 64] = 0),
                 false => self.words[..self.bound.div_ceil(64)].fill(0),
@@ -59,13 +60,13 @@ impl Visited {
         }
     }
 
-    /// The most bytes that it takes with so many of `bound` vertices in it.
+    /// The most bytes of a set with `num_vertices` of `bound` vertices.
     pub(super) fn most_bytes(bound: usize, num_vertices: usize) -> usize {
         let bitmap_bytes = bound.div_ceil(64) * (size_of::<u64>() + size_of::<u32>());
         if bound <= SMALL_BOUND {
             return bitmap_bytes;
         }
-        let few = num_vertices.min(bound / DENSE + 1) * Table::<()>::MOST_BYTES;
+        let few = num_vertices.min(bound / DENSE + 1) * VertexHashTable::<()>::MOST_BYTES;
         if num_vertices > bound / DENSE { few + bitmap_bytes } else { few }
     }
 
@@ -73,7 +74,7 @@ impl Visited {
         self.words.capacity() * 8 + self.filled.capacity() * 4 + self.few.num_bytes()
     }
 
-    /// Adds a vertex; whether it is new.
+    /// Adds a vertex. Returns whether it is new.
     #[inline]
     pub(super) fn insert(&mut self, vertex: VertexId) -> bool {
         if self.is_bitmap {
@@ -82,6 +83,7 @@ impl Visited {
         let (_, is_new) = self.few.entry(vertex, ());
         if is_new && self.few.len() > self.bound / DENSE {
             self.make_bitmap();
+            // The bitmap takes over the members of the table.
             for vertex in self.few.vertices() {
                 self.words[vertex as usize / 64] |= 1 << (vertex % 64);
             }
@@ -90,13 +92,12 @@ impl Visited {
         is_new
     }
 
-    /// Whether to note only that they are there is less work for so many vertices, of which some may be the same, than
-    /// to list those that are new.
+    /// Whether marking `num_vertices` vertices, duplicates included, costs less than listing the new ones.
     pub(super) fn is_worth_marking(&self, num_vertices: usize) -> bool {
         self.is_bitmap && num_vertices * SPARSE_WORDS >= self.num_words()
     }
 
-    /// Adds vertices to a bitmap.
+    /// Adds vertices without listing the new ones. The set must be a bitmap.
     #[inline]
     pub(super) fn mark_all(&mut self, vertices: &[VertexId]) {
         debug_assert!(self.is_bitmap);
@@ -105,7 +106,7 @@ impl Visited {
         vertices.iter().for_each(|&v| words[v as usize / 64] |= 1 << (v % 64));
     }
 
-    /// Adds vertices; those that are new are appended to `found`, in their order.
+    /// Adds vertices, and appends the new ones to `found` in their order.
     #[inline]
     pub(super) fn insert_all(&mut self, vertices: &[VertexId], found: &mut Vec<VertexId>) {
         if !self.is_bitmap {
@@ -117,37 +118,40 @@ impl Visited {
         let (room, words) = (&mut found[num_before..], &mut self.words[..]);
         let mut num_new = 0;
         for &v in vertices {
-            // Written in any case, and kept if it is new: nobody could guess which are.
+            // Write always, keep if new: a branch here would be unpredictable.
             room[num_new] = v;
             num_new += usize::from(set(words, v));
         }
         found.truncate(num_before + num_new);
     }
 
-    /// Takes a vertex out again, which must be there.
+    /// Removes a member.
     pub(super) fn remove(&mut self, vertex: VertexId) {
+        // `sorted` does not read the table, so only the bitmap needs the removal.
         if self.is_bitmap {
             self.words[vertex as usize / 64] &= !(1 << (vertex % 64));
         }
     }
 
-    /// What is left in it, ascending: `vertices`, and what was marked. Where it has to be counted, `room` is asked before
-    /// so many are listed.
+    /// The members, ascending: `vertices` and the marked ones. If marked members must be counted, calls `room` with the
+    /// count before the list is allocated.
     pub(super) fn sorted(
         &mut self,
         vertices: &[VertexId],
         room: impl FnOnce(usize) -> Result<()>,
     ) -> Result<Vec<VertexId>> {
+        // Few members: sorting them costs less than a scan of the bitmap.
         if !self.is_marked && (!self.is_bitmap || vertices.len() * SPARSE_WORDS < self.num_words()) {
             let mut sorted = vertices.to_vec();
             sorted.sort_unstable();
             return Ok(sorted);
         }
-        // Nobody could guess which words have bits, and how many: so words are written down in any case and kept if they
-        // have any, and some bits of each are written without a look at how many there are.
+        // Whether a word has bits, and the number of them, is unpredictable. So the first loop writes each word number,
+        // and keeps it if the word has bits. The second loop writes [`BITS_AT_ONCE`] bits of each word without a
+        // branch.
         let words = &self.words[..self.bound.div_ceil(64)];
         self.filled.resize(words.len(), 0);
-        // All bits, counted by vectors where the processor can.
+        // Counts with vector instructions if the processor has them.
         let num_vertices = and_count_ones(words, words) as usize;
         room(num_vertices)?;
         let mut num_filled = 0;
@@ -155,12 +159,14 @@ impl Visited {
             self.filled[num_filled] = number as u32;
             num_filled += usize::from(word != 0);
         }
+        // The first loop writes a fixed number of slots, also for the last word.
         let mut sorted = vec![0; num_vertices + BITS_AT_ONCE];
         let mut end = 0;
         for &number in &self.filled[..num_filled] {
             let (first, mut word) = (number * 64, words[number as usize]);
             let mut num_bits = 0;
             for slot in &mut sorted[end..end + BITS_AT_ONCE] {
+                // The number from an exhausted word is garbage, which is overwritten or cut off.
                 *slot = first.wrapping_add(word.trailing_zeros());
                 num_bits += usize::from(word != 0);
                 word &= word.wrapping_sub(1);
@@ -186,7 +192,7 @@ impl Visited {
     }
 }
 
-/// Sets the bit of a vertex; whether it was not set.
+/// Sets the bit of a vertex. Returns whether it was clear.
 #[inline(always)]
 fn set(words: &mut [u64], vertex: VertexId) -> bool {
     let word = &mut words[vertex as usize / 64];
@@ -196,8 +202,8 @@ fn set(words: &mut [u64], vertex: VertexId) -> bool {
     is_new
 }
 
-/// A hash of vertex ids: one multiplication, whose high bits are good. Ids are not chosen by an
-/// adversary, who could do no more than slow down his own question.
+/// A hash of vertex ids by one multiplication, whose high bits are well mixed. No defense against chosen ids: their
+/// author could only slow down his own query.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct IdHasher(u64);
 
@@ -225,7 +231,7 @@ mod tests {
         let few = (SMALL_BOUND, 100);
         for (bound, num_found) in [(64 * 20, 400), (SMALL_BOUND + 1, 300), (SMALL_BOUND + 1, 60_000), (64 * 20, 3), few]
         {
-            // Twice: nothing is left of the first search.
+            // Twice: the first search must leave no members.
             for _ in 0..2 {
                 visited.begin(bound);
                 assert_eq!(visited.is_bitmap, bound <= SMALL_BOUND);
@@ -242,7 +248,7 @@ mod tests {
                 wanted.sort_unstable();
                 assert_eq!(visited.sorted(&found[1..], |_| Ok(())).unwrap(), wanted, "{num_found} of {bound}");
                 if visited.is_bitmap {
-                    // Some that are new, and one that is not.
+                    // New vertices, and one that is a member already.
                     let last = bound as VertexId - 1;
                     visited.mark_all(&[found[1], 1, 2, last]);
                     wanted.extend([1, 2, last].iter().filter(|&v| !found[1..].contains(v)));

@@ -1,47 +1,49 @@
 //! A shortest path by weight: Dijkstra's algorithm from both ends.
 //!
-//! One search settles vertices along out-edges, one along in-edges, nearest first; the one that has fewer before it
-//! goes on. A vertex that both know gives a path, and the lightest so far is the answer once the nearest vertices
-//! before the two searches are together no nearer than its length. Without in-edges the search goes forward only.
+//! One search settles vertices along out-edges, the other along in-edges, nearest first. The search with the smaller
+//! heap goes on. A vertex that both searches reach gives a path. The searches stop when the two nearest heap entries
+//! sum to at least the length of the lightest path. Without in-edges, only the forward search runs.
 //!
 //! # Source
-//! Pohl, "Bi-directional search", Machine Intelligence 6, 1971. Ours does not keep what cannot become lighter than the
-//! lightest path so far.
+//! Pohl, "Bi-directional search", Machine Intelligence 6, 1971. Ours drops entries that are no lighter than the
+//! lightest path yet.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use base::VertexId;
-use graph::{Distance, InEdges, Parts, Side, Weight, WeightType, WeightedEdges};
+use anden_base::VertexId;
+use anden_graph::{Direction, Distance, Parts, Weight, WeightType, WeightedEdges};
 
 use super::POLL;
 use super::heap::Heap;
 use super::path::path;
-use super::table::{Scratch, Table, with_scratch};
+use super::table::{QueryScratch, VertexHashTable, with_scratch};
 use crate::context::require_vertex;
 use crate::sssp::{DistanceValue, largest, too_far};
 use crate::{Context, Error, Result};
 
-/// A path with the sum of its weights.
+/// A path and the sum of its weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeightedPath {
-    /// From the source to the target, both included; one vertex where they are the same.
+    /// From the source to the target, both included; one vertex if they are equal.
     pub vertices: Vec<VertexId>,
-    /// The sum of the weights of its edges, added up from the source on.
+    /// The sum of the edge weights, added from the source on.
     pub length: DistanceValue,
 }
 
-/// A path of the least weight from `source` to `target`; `None` where there is no path.
+/// A path of the least weight from `source` to `target`; `None` if no path exists.
 ///
-/// *Cost*: the edges of all vertices that are nearer to one end than about half of the length. *Memory*: some 130
-/// bytes for each vertex that they lead to; up to 1 MB of it is kept by the thread for its next search. *Determinism*:
-/// always the same of the lightest paths: where the searches meet, and which way each came, the first found.
+/// *Cost*: the edges of all vertices that are nearer to one end than about half of the path's length. *Memory*: some
+/// 130 bytes for each vertex reached, and 48 for each heap entry. The thread keeps up to 1 MB for its next search.
+/// *Determinism*: equal in every run. Among lightest paths, the first meeting vertex and the first predecessors found
+/// win.
 ///
 /// # Errors
-/// One of the two does not exist; the graph has no weights, or the search meets a negative one or a
-/// NaN (the error names the edge); there is a path, but none shorter than 2^64 - 1, or for floating weights than infinity
-/// (about 1.8e308); the graph is damaged; the budget of memory is too small; the work was cancelled.
-pub fn weighted_path<G: InEdges + WeightedEdges>(
+/// - A vertex does not exist, or the graph has no weights.
+/// - The search meets a negative weight or a NaN; the error names the edge.
+/// - A path exists, but each is at least 2^64 - 1 long, or infinite for floating weights (above about 1.8e308).
+/// - The graph is damaged, the memory budget is too small, or the work was cancelled.
+pub fn weighted_path<G: WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
     source: VertexId,
@@ -58,46 +60,46 @@ pub fn weighted_path<G: InEdges + WeightedEdges>(
     }
 }
 
-/// The vertices whose lists are announced at a time, where somebody listens.
+/// The number of lists announced to the prefetcher at a time.
 const AHEAD: usize = 16;
 
-/// The vertices whose lists are fetched, the first of a heap: the second nearest is one of the four behind the nearest.
+/// The number of heap entries whose lists are fetched. The second nearest is one of the four after the nearest.
 const FETCHED: usize = 4;
 
-/// The edges that are looked at before any of them is followed.
+/// The number of edges tested before any is relaxed.
 const BLOCK: usize = 64;
 
-/// Room for an entry of the heap, which doubles while it is copied.
+/// Bytes of an entry of the heap, which doubles during its copy.
 const HEAP_BYTES: usize = 3 * Heap::ENTRY_BYTES;
 
-/// The search along out-edges, and the one along in-edges.
+/// Indexes of the search along out-edges and the search along in-edges.
 const FORWARD: usize = 0;
 const BACKWARD: usize = 1;
 
 thread_local!(static SCRATCH: Cell<Option<Box<WeightedScratch>>> = const { Cell::new(None) });
 
-/// What searches leave for those that follow; distances are the bits of those of any type.
+/// Memory of a search that a thread keeps for its next one. Distances of any type are stored as bits.
 #[derive(Default)]
 struct WeightedScratch {
-    labels: Table<Label>,
-    /// Vertices before the two searches, the nearest first. One may be there again with a distance that fell since.
+    labels: VertexHashTable<Label>,
+    /// The unsettled vertices of the two searches, nearest first. A vertex whose distance fell has an older entry too.
     heaps: [Heap; 2],
 }
 
-/// What the two searches know of a vertex: the least distance so far, and where it was come from.
+/// The least known distance of a vertex, and its predecessor, in each search.
 #[derive(Clone, Copy, Debug, Default)]
 struct Label {
     distances: [u64; 2],
     parents: [VertexId; 2],
 }
 
-impl Scratch for WeightedScratch {
+impl QueryScratch for WeightedScratch {
     fn num_bytes(&self) -> usize {
         self.labels.num_bytes() + self.heaps.iter().map(Heap::num_bytes).sum::<usize>()
     }
 }
 
-fn dijkstra<W: Weight, G: InEdges + WeightedEdges>(
+fn dijkstra<W: Weight, G: WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
     (source, target): (VertexId, VertexId),
@@ -106,42 +108,44 @@ fn dijkstra<W: Weight, G: InEdges + WeightedEdges>(
     let (found, may_be_too_far) = with_scratch(&SCRATCH, |scratch| {
         let best = W::Distance::UNREACHED;
         let (meeting, num_settled, forbidden) = (None, [0; 2], None);
-        let mut search = Search::<W, G> { ctx, graph, scratch, best, meeting, num_settled, forbidden };
+        let mut search = WeightedPathSearch::<W, G> { ctx, graph, scratch, best, meeting, num_settled, forbidden };
         search.start(source, target)?;
         let found = search.run();
         graph.check()?;
         found?;
         let Some(meeting) = search.meeting else { return Ok((None, search.may_have_saturated())) };
         let vertices = search.way(meeting);
+        // The searches add the weights from both ends, but a floating sum depends on the order.
         let length = value(length::<W>(graph, &vertices));
         Ok::<_, Error>((Some(WeightedPath { vertices, length }), false))
     })?;
+    // If no path was found, a saturated sum may have hidden one. A search by hops tells the two cases apart.
     if may_be_too_far && path(ctx, graph, source, target)?.is_some() {
         return Err(too_far::<W>("path --weighted"));
     }
     Ok(found)
 }
 
-/// The lists that a search goes along.
+/// The lists that a search reads.
 #[inline(always)]
-fn side(end: usize) -> Side {
-    if end == FORWARD { Side::Out } else { Side::In }
+fn direction(end: usize) -> Direction {
+    if end == FORWARD { Direction::Out } else { Direction::In }
 }
 
-struct Search<'a, W: Weight, G> {
+struct WeightedPathSearch<'a, W: Weight, G> {
     ctx: &'a Context<'a>,
     graph: &'a G,
     scratch: &'a mut WeightedScratch,
-    /// The length of the lightest path so far, and a vertex of it that both searches know.
+    /// The length of the lightest known path, and a vertex of the path that both searches reached.
     best: W::Distance,
     meeting: Option<VertexId>,
-    /// The vertices that each search has settled.
+    /// The number of vertices that each search has settled.
     num_settled: [usize; 2],
-    /// An edge whose weight is none.
+    /// An edge whose weight is not allowed.
     forbidden: Option<(VertexId, VertexId, W)>,
 }
 
-impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
+impl<W: Weight, G: WeightedEdges> WeightedPathSearch<'_, W, G> {
     fn start(&mut self, source: VertexId, target: VertexId) -> Result<()> {
         let zero = W::Distance::default().to_bits();
         self.scratch.labels.clear();
@@ -152,6 +156,7 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
             label.distances[end] = zero;
             self.scratch.heaps[end].push(zero, start);
         }
+        // `reach` finds meetings over edges only.
         if source == target {
             (self.best, self.meeting) = (W::Distance::default(), Some(source));
         }
@@ -168,10 +173,12 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
             if nearest.to_bits() >= self.best.to_bits() {
                 break;
             }
-            let goes_forward =
-                !self.graph.has_in_edges() || self.scratch.heaps[FORWARD].len() <= self.scratch.heaps[BACKWARD].len();
+            // The smaller heap grows more slowly, so its search reads fewer lists.
+            let goes_forward = !self.graph.has_lists(Direction::In)
+                || self.scratch.heaps[FORWARD].len() <= self.scratch.heaps[BACKWARD].len();
             let end = if goes_forward { FORWARD } else { BACKWARD };
             let Some((bits, u)) = self.scratch.heaps[end].pop() else { break };
+            // An outdated entry: the distance fell after the push.
             if self.scratch.labels.get(u).is_none_or(|label| label.distances[end] < bits) {
                 continue;
             }
@@ -184,20 +191,17 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
         Ok(())
     }
 
-    /// Follows the edges of a vertex whose distance is known.
+    /// Relaxes the edges of a vertex whose distance is final.
     fn settle(&mut self, end: usize, u: VertexId, distance: W::Distance) -> Result<()> {
         if self.ctx.memory.is_some() {
-            let is_forward = end == FORWARD;
-            self.require(if is_forward { self.graph.out_degree(u) } else { self.graph.in_degree(u) })?;
+            // Only under a budget: a degree takes a lookup.
+            self.require(self.graph.degree(direction(end), u))?;
         }
         self.announce_next(end);
         self.fetch_next(end);
         let graph = self.graph;
         let see = |targets: &[VertexId], weights: &[W]| self.relax(end, (u, distance), targets, weights);
-        let _ = match end == FORWARD {
-            true => graph.for_each_weighted_out_fragment::<W>(u, see),
-            false => graph.for_each_weighted_in_fragment::<W>(u, see),
-        };
+        let _ = graph.for_each_weighted_fragment::<W>(direction(end), u, see);
         match self.forbidden {
             None => Ok(()),
             Some((source_vertex, target, weight)) => {
@@ -207,25 +211,25 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
         }
     }
 
-    /// Announces, now and then, some of the lists that will probably be read: the first of a heap are near its top.
+    /// Announces lists to the prefetcher at every few settled vertices: the next ones are near the top of the heap.
     fn announce_next(&self, end: usize) {
         let heap = &self.scratch.heaps[end];
         if self.graph.is_listening() && self.num_settled[end].is_multiple_of(AHEAD / 2) {
             let next: Vec<VertexId> = heap.vertices().take(AHEAD).collect();
-            self.graph.will_need(side(end), Parts::Weighted, &next);
+            self.graph.will_need(direction(end), Parts::Weighted, &next);
         }
     }
 
-    /// Has lists fetched that are probably read next.
+    /// Fetches the lists that are probably read next into the cache.
     fn fetch_next(&self, end: usize) {
         for next in self.scratch.heaps[end].vertices().take(FETCHED) {
-            self.graph.prefetch_place(side(end), next);
-            self.graph.prefetch_list(side(end), Parts::Weighted, next);
+            self.graph.prefetch_place(direction(end), next);
+            self.graph.prefetch_list(direction(end), Parts::Weighted, next);
         }
     }
 
-    /// Follows the edges of `u`. Most lead to no shorter way; which, is found out for many before any is followed,
-    /// without a branch for each.
+    /// Relaxes the edges of `u`. Most edges give no shorter path, so a first loop tests a block of edges without a
+    /// branch. A second loop follows the promising ones.
     #[inline]
     fn relax(
         &mut self,
@@ -245,7 +249,7 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
                 let new = distance.plus(weight_distance).to_bits();
                 let (label, is_known) = labels.at(v);
                 let is_no_shorter = is_known & (label.distances[end] <= new);
-                // What is as long as a whole path leads to no shorter one.
+                // An edge no shorter than a whole path cannot improve it.
                 shorter |= u64::from(!is_no_shorter & (new < best)) << i;
             }
             while shorter != 0 {
@@ -259,9 +263,10 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
         ControlFlow::Continue(())
     }
 
-    /// Comes from `u` to `v`, at this distance from where the search began.
+    /// Records the path over `u` to `v`, whose distance from the start of the search is `new`.
     #[inline(always)]
     fn reach(&mut self, end: usize, (u, v): (VertexId, VertexId), new: W::Distance) {
+        // The block was tested before its first edge was relaxed, so both conditions may have changed since.
         if new.to_bits() >= self.best.to_bits() {
             return;
         }
@@ -272,22 +277,23 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
         (label.distances[end], label.parents[end]) = (new.to_bits(), u);
         let whole = new.plus(W::Distance::from_bits(label.distances[1 - end]));
         self.scratch.heaps[end].push(new.to_bits(), v);
-        self.graph.prefetch(side(end), v);
+        // The list of `v` may be read soon, so its lookup entry is fetched meanwhile.
+        self.graph.prefetch(direction(end), v);
         if whole.to_bits() < self.best.to_bits() {
             (self.best, self.meeting) = (whole, Some(v));
         }
     }
 
-    /// Asks for the memory of searches that see so many vertices more, at most.
+    /// Checks the memory of searches that reach at most `num_more` more vertices.
     fn require(&self, num_more: usize) -> Result<()> {
         let num_labels = (self.scratch.labels.len() + num_more).min(self.graph.vertex_bound());
-        // A vertex stands in a heap as often as its distance fell.
+        // A vertex has one heap entry for each time its distance fell.
         let num_waiting: usize = self.scratch.heaps.iter().map(Heap::len).sum();
-        let needed = num_labels * Table::<Label>::MOST_BYTES + (num_waiting + num_more) * HEAP_BYTES;
+        let needed = num_labels * VertexHashTable::<Label>::MOST_BYTES + (num_waiting + num_more) * HEAP_BYTES;
         self.ctx.require_memory("path --weighted", needed as u64)
     }
 
-    /// Whether a sum may have been too large for its type, and passed for no way.
+    /// Whether a sum may have saturated and counted as unreached.
     fn may_have_saturated(&self) -> bool {
         let unreached = W::Distance::UNREACHED;
         let farthest = |end: usize| {
@@ -300,7 +306,7 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
         sums.iter().any(|&(one, other)| one.plus(other) >= unreached)
     }
 
-    /// The lightest path.
+    /// The lightest path, from its two halves.
     fn way(&self, meeting: VertexId) -> Vec<VertexId> {
         let mut vertices = vec![meeting];
         self.follow(FORWARD, &mut vertices);
@@ -309,7 +315,7 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
         vertices
     }
 
-    /// Appends the vertices that lead from the last of `way` back to the start of a search.
+    /// Appends the vertices from the last of `way` back to the start of a search.
     fn follow(&self, end: usize, way: &mut Vec<VertexId>) {
         let mut last = way[way.len() - 1];
         while let Some(parent) = self.scratch.labels.get(last).map(|label| label.parents[end]) {
@@ -322,12 +328,11 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
     }
 }
 
-/// The sum of the weights of the lightest edges along a path, from its source on: sums of floating numbers depend on
-/// their order.
+/// The sum of the lightest edges along a path, from the source on. Floating sums depend on this order.
 fn length<W: Weight>(graph: &impl WeightedEdges, vertices: &[VertexId]) -> W::Distance {
     vertices.windows(2).fold(W::Distance::default(), |sum, pair| {
         let mut lightest = W::Distance::UNREACHED;
-        let _ = graph.for_each_weighted_out_fragment::<W>(pair[0], |targets, weights| {
+        let _ = graph.for_each_weighted_fragment::<W>(Direction::Out, pair[0], |targets, weights| {
             let first = targets.partition_point(|&target| target < pair[1]);
             let of_pair = targets[first..].iter().take_while(|&&target| target == pair[1]);
             for distance in of_pair.zip(&weights[first..]).filter_map(|(_, weight)| weight.distance()) {

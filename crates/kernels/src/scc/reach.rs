@@ -1,56 +1,57 @@
-//! What can be reached from a vertex, by one thread.
+//! The vertices reachable from one vertex, found by one thread.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::OnceLock;
 
-use base::VertexId;
-use base::bitmap::{Bitmap, ones};
-use graph::{InEdges, Page, PageOffset, Side};
+use anden_base::VertexId;
+use anden_base::bitmap::{Bitmap, ones};
+use anden_graph::{Direction, Graph, Page, PageOffset};
 
 use crate::vertex_subset::each_word;
 use crate::{Context, Result};
 
-/// The vertices that wait push their arcs while these are less than one of so many that nobody has looked
-/// at; else all that are outside are asked whether they join.
+/// Waiting vertices push while their arcs are fewer than one in this many unexplored arcs. Otherwise a sweep tests all
+/// vertices outside.
 const PUSHED_SHARE: u64 = 4;
 
-/// Vertices between two looks at what else is known, and at whether to stop.
+/// Vertices between two checks for the other search's result and for cancellation.
 const STEP: usize = 1 << 12;
 
-/// All that paths lead to in one direction.
+/// All vertices that paths reach in one direction.
 #[derive(Debug)]
-pub(super) struct Closed {
-    pub side: Side,
+pub(super) struct ReachedSet {
+    pub direction: Direction,
     pub members: Bitmap,
 }
 
-/// One search under way.
+/// A running search.
 pub(super) struct Reach<'a, G> {
     ctx: &'a Context<'a>,
     graph: &'a G,
-    side: Side,
+    direction: Direction,
     members: Bitmap,
-    /// Members in the order in which they joined; those before `head` are done.
+    /// Members in the order of joining; those before `head` are done.
     queue: Vec<VertexId>,
     head: usize,
-    /// The arcs of vertices that are not done.
+    /// The number of arcs of vertices that are not done.
     unexplored: u64,
 }
 
-impl<'a, G: InEdges> Reach<'a, G> {
-    /// A search from `start`. Memory: 4 bytes and a bit for each vertex.
-    pub(super) fn new(ctx: &'a Context<'a>, graph: &'a G, start: VertexId, side: Side) -> Self {
+impl<'a, G: Graph> Reach<'a, G> {
+    /// A search from `start`. *Memory*: 4 bytes and a bit for each vertex.
+    pub(super) fn new(ctx: &'a Context<'a>, graph: &'a G, start: VertexId, direction: Direction) -> Self {
         let bound = graph.vertex_bound();
         let mut members = Bitmap::new(bound);
         members.set(start as usize);
+        // Reserved in full, as the budget counts it.
         let mut queue = Vec::with_capacity(bound);
         queue.push(start);
-        Self { ctx, graph, side, members, queue, head: 0, unexplored: graph.num_arcs() }
+        Self { ctx, graph, direction, members, queue, head: 0, unexplored: graph.num_arcs() }
     }
 
-    /// The vertices that paths lead to from the start, or towards it; once `other` is known, only those in it
-    /// are searched for.
-    pub(super) fn run(mut self, other: &OnceLock<Closed>) -> Result<Bitmap> {
+    /// The vertices that paths reach from the start, or that reach the start. Once `other` is set, the search stays
+    /// inside that set.
+    pub(super) fn run(mut self, other: &OnceLock<ReachedSet>) -> Result<Bitmap> {
         let mut within = None;
         while self.head < self.queue.len() {
             self.ctx.progress.check()?;
@@ -61,10 +62,12 @@ impl<'a, G: InEdges> Reach<'a, G> {
                 self.leave_outsiders(&other.members);
             }
             let waiting = &self.queue[self.head..];
+            // For few waiting vertices a push is cheap, so their degrees are not summed.
             if waiting.len() >= STEP / 16 {
                 let num_arcs: u64 = waiting.iter().map(|&v| self.degree(v)).sum();
                 if num_arcs > self.unexplored / PUSHED_SHARE {
                     self.unexplored = self.unexplored.saturating_sub(num_arcs);
+                    // The sweep also covers the lists of all waiting vertices.
                     self.head = self.queue.len();
                     self.sweep(within);
                     continue;
@@ -75,7 +78,7 @@ impl<'a, G: InEdges> Reach<'a, G> {
         Ok(self.members)
     }
 
-    /// Forgets those that wait outside the set.
+    /// Drops waiting vertices outside the set.
     fn leave_outsiders(&mut self, set: &Bitmap) {
         let mut kept = self.head;
         for i in self.head..self.queue.len() {
@@ -89,13 +92,10 @@ impl<'a, G: InEdges> Reach<'a, G> {
     }
 
     fn degree(&self, v: VertexId) -> u64 {
-        match self.side {
-            Side::Out => self.graph.out_degree(v) as u64,
-            Side::In => self.graph.in_degree(v) as u64,
-        }
+        self.graph.degree(self.direction, v) as u64
     }
 
-    /// Lets the neighbours of some that wait join.
+    /// Adds the neighbors of some waiting vertices.
     fn push(&mut self, within: Option<&Bitmap>) {
         let end = self.queue.len().min(self.head + STEP);
         while self.head < end {
@@ -112,30 +112,23 @@ impl<'a, G: InEdges> Reach<'a, G> {
                 }
                 ControlFlow::Continue(())
             };
-            let _ = match self.side {
-                Side::Out => self.graph.for_each_out_fragment(v, body),
-                Side::In => self.graph.for_each_in_fragment(v, body),
-            };
+            let _ = self.graph.for_each_fragment(self.direction, v, body);
         }
     }
 
-    /// Asks all vertices outside the set whether they join.
+    /// Tests all vertices outside for a neighbor in the set.
     fn sweep(&mut self, within: Option<&Bitmap>) {
         let graph = self.graph;
         let vertices = 0..graph.vertex_bound() as VertexId;
         let (members, queue) = (&mut self.members, &mut self.queue);
-        let _ = match self.side {
-            Side::Out => graph.for_each_in_page(vertices, |page| {
-                sweep_page(page, within, members, queue, |v, body| graph.for_each_in_fragment(v, body))
-            }),
-            Side::In => graph.for_each_out_page(vertices, |page| {
-                sweep_page(page, within, members, queue, |v, body| graph.for_each_out_fragment(v, body))
-            }),
-        };
+        let direction = self.direction.reversed();
+        let _ = graph.for_each_page(direction, vertices, |page| {
+            sweep_page(page, within, members, queue, |v, body| graph.for_each_fragment(direction, v, body))
+        });
     }
 }
 
-/// Lets the vertices of a page join that have a neighbour in the set.
+/// Adds the vertices of a page that have a neighbor in the set.
 fn sweep_page<O: PageOffset>(
     page: Page<'_, O>,
     within: Option<&Bitmap>,
@@ -159,7 +152,7 @@ fn sweep_page<O: PageOffset>(
     ControlFlow::Continue(())
 }
 
-/// Asks each vertex that may join whether it does.
+/// Adds each vertex outside the set that is allowed and for which `joins` returns true.
 #[inline(always)]
 fn each_outsider(
     vertices: Range<VertexId>,

@@ -3,96 +3,98 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use base::VertexId;
-use base::bitmap::{Bitmap, ones};
-use graph::{Graph, Side};
+use anden_base::VertexId;
+use anden_base::bitmap::{Bitmap, ones};
+use anden_graph::{Direction, Graph};
 
-use super::reach::Closed;
+use super::reach::ReachedSet;
 use crate::Context;
 
-/// The number of a vertex whose component is known: larger than that of any other.
+/// The number of a vertex in a finished component: larger than any other number.
 const DONE: u32 = u32::MAX;
 
-/// The number of a vertex that was not visited yet.
+/// The number of an unvisited vertex.
 const UNVISITED: u32 = 0;
 
 /// Bytes of the two stacks for each vertex of a part.
 pub(super) const STACK_BYTES: u64 = size_of::<Frame>() as u64 + 4;
 
-/// Vertices between two looks at whether to stop.
+/// A search polls for cancellation once per this many vertices.
 const POLL: u32 = 1 << 14;
 
-/// Which arcs of the vertices of a part count.
+/// The arcs of a part that the search follows.
 #[derive(Clone, Copy)]
-pub(super) enum Arcs<'a> {
-    /// All: those that leave the part end at vertices that are done.
+pub(super) enum TarjanArcs<'a> {
+    /// All arcs: those that leave the part end at finished vertices.
     All,
-    /// Those that end in this set.
+    /// The arcs that end in this set.
     Inside(&'a Bitmap),
-    /// Those that end outside it.
+    /// The arcs that end outside this set.
     Outside(&'a Bitmap),
 }
 
-/// What was found.
+/// The number of found components, and the size of the largest.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct ComponentTally {
     pub components: u64,
     /// The number of vertices of the largest component.
     pub largest: u64,
 }
 
-impl Tally {
+impl ComponentTally {
     pub(super) fn and(self, other: Self) -> Self {
         Self { components: self.components + other.components, largest: self.largest.max(other.largest) }
     }
 }
 
-/// What all parts share. Each vertex belongs to one part, whose thread alone writes and reads what is known
-/// of it.
+/// The state that all parts share. Each vertex belongs to one part, and only that part's thread reads and writes its
+/// entries.
 pub(super) struct Tarjan<'a, G> {
     pub ctx: &'a Context<'a>,
     pub graph: &'a G,
-    /// The smallest vertex of the component, once it is known.
+    /// The smallest vertex of each finished component, by vertex id.
     pub labels: &'a [AtomicU32],
-    /// Vertices are numbered from 1 as they are visited; then this is the smallest number of an open vertex
-    /// that they are known to lead to.
+    /// Each vertex gets a number from 1 when it is visited. Then it holds the smallest number of an open vertex that it
+    /// is known to reach.
     pub numbers: &'a [AtomicU32],
 }
 
-/// A vertex whose list is not finished.
+/// A vertex with an unfinished list.
 #[derive(Clone, Copy)]
 struct Frame {
     vertex: VertexId,
-    /// How many entries of its list are finished. Where a list is longer than this can say, entries at its
-    /// end are looked at again, which does no harm.
+    /// The number of finished list entries. At saturation, the last entries of the list are read again, which is
+    /// harmless.
     position: u32,
     number: u32,
 }
 
-/// The search of one part under way.
-struct Search<'a, G> {
+/// The running search of one part.
+struct TarjanSearch<'a, G> {
     tarjan: &'a Tarjan<'a, G>,
-    arcs: Arcs<'a>,
+    arcs: TarjanArcs<'a>,
     next_number: u32,
     frames: Vec<Frame>,
-    /// Vertices whose lists are finished, but not their component.
+    /// Vertices with finished lists and unfinished components.
     open: Vec<VertexId>,
-    tally: Tally,
+    tally: ComponentTally,
 }
 
 impl<G: Graph> Tarjan<'_, G> {
-    /// The components of the vertices outside a set that paths in one direction do not leave.
-    pub(super) fn outside(&self, closed: &Closed) -> Tally {
+    /// The components outside a set that paths in one direction do not leave.
+    pub(super) fn outside(&self, closed: &ReachedSet) -> ComponentTally {
         let set = &closed.members;
-        let arcs = match closed.side {
-            Side::Out => Arcs::Outside(set),
-            Side::In => Arcs::All,
+        let arcs = match closed.direction {
+            // Arcs may lead into the set, which the other thread searches.
+            Direction::Out => TarjanArcs::Outside(set),
+            // No arc leads into the set.
+            Direction::In => TarjanArcs::All,
         };
         self.run(set.len() - set.count_ones(), |i| !set.words()[i], arcs)
     }
 
-    /// The components of the vertices in such a set, one of which is what it has in common with `other`.
-    pub(super) fn inside(&self, closed: &Closed, other: &Bitmap) -> Tally {
+    /// The components inside such a set. Its intersection with `other` is one of them.
+    pub(super) fn inside(&self, closed: &ReachedSet, other: &Bitmap) -> ComponentTally {
         let set = &closed.members;
         let common = |i: usize| ones(set.words()[i] & other.words()[i]).map(move |bit| i * 64 + bit);
         let mut size = 0;
@@ -104,23 +106,29 @@ impl<G: Graph> Tarjan<'_, G> {
             }
         }
         self.ctx.progress.advance(size as u64);
-        let giant = Tally { components: u64::from(size > 0), largest: size as u64 };
-        let arcs = match closed.side {
-            Side::Out => Arcs::All,
-            Side::In => Arcs::Inside(set),
+        let giant = ComponentTally { components: u64::from(size > 0), largest: size as u64 };
+        let arcs = match closed.direction {
+            // No arc leaves the set, and the vertices of `other` are done.
+            Direction::Out => TarjanArcs::All,
+            // Arcs may leave the set for vertices of the other thread.
+            Direction::In => TarjanArcs::Inside(set),
         };
         giant.and(self.run(set.count_ones() - size, |i| set.words()[i] & !other.words()[i], arcs))
     }
 
-    /// The components of a part of `size` vertices; `word` gives 64 of its bits.
-    pub(super) fn run(&self, size: usize, word: impl Fn(usize) -> u64, arcs: Arcs<'_>) -> Tally {
+    /// The components of a part of `size` vertices. `word` returns 64 bits of the part.
+    pub(super) fn run(&self, size: usize, word: impl Fn(usize) -> u64, arcs: TarjanArcs<'_>) -> ComponentTally {
         let bound = self.labels.len();
+        // Reserved in full, as the budget counts them: a push never reallocates.
         let (frames, open) = (Vec::with_capacity(size), Vec::with_capacity(size));
-        let mut search = Search { tarjan: self, arcs, next_number: 1, frames, open, tally: Tally::default() };
+        let mut search =
+            TarjanSearch { tarjan: self, arcs, next_number: 1, frames, open, tally: ComponentTally::default() };
+        // Without dead vertices, the lookups are saved.
         let has_dead = self.graph.num_vertices() < bound;
         let mut told = 1;
         for index in 0..bound.div_ceil(64) {
             let num_bits = (bound - index * 64).min(64);
+            // The complement of a set also has bits beyond the bound.
             for v in ones(word(index) & (!0 >> (64 - num_bits))).map(|bit| (index * 64 + bit) as VertexId) {
                 if has_dead && !self.graph.is_live(v) {
                     self.labels[v as usize].store(v, Ordering::Relaxed);
@@ -140,18 +148,19 @@ impl<G: Graph> Tarjan<'_, G> {
     }
 }
 
-impl<G: Graph> Search<'_, G> {
+impl<G: Graph> TarjanSearch<'_, G> {
     #[inline(always)]
     fn number(&self, v: VertexId) -> &AtomicU32 {
         &self.tarjan.numbers[v as usize]
     }
 
-    /// Visits what `root` leads to; breaks off if the work is cancelled.
+    /// Visits the vertices reachable from `root`. Breaks if the work is cancelled.
     fn from(&mut self, root: VertexId) -> ControlFlow<()> {
         let mut frame = self.visited(root);
         let mut least = frame.number;
         loop {
             if let Some(child) = self.next_child(&mut frame, &mut least) {
+                // `least` is kept in the array, so that a frame needs no field for it.
                 self.number(frame.vertex).store(least, Ordering::Relaxed);
                 self.frames.push(frame);
                 frame = self.visited(child);
@@ -163,6 +172,7 @@ impl<G: Graph> Search<'_, G> {
             }
             if least == frame.number {
                 self.close(frame);
+                // A finished component does not lower the number of its parent.
                 least = DONE;
             } else {
                 self.number(frame.vertex).store(least, Ordering::Relaxed);
@@ -182,13 +192,13 @@ impl<G: Graph> Search<'_, G> {
         Frame { vertex, position: 0, number }
     }
 
-    /// The next entry of the list that was not visited; `least` becomes the least number of those before it.
+    /// The next unvisited entry of the list. `least` becomes the least number of the entries before it.
     #[inline(always)]
     fn next_child(&self, frame: &mut Frame, least: &mut u32) -> Option<VertexId> {
         match self.arcs {
-            Arcs::All => self.next_child_where(frame, least, |_| true),
-            Arcs::Inside(set) => self.next_child_where(frame, least, |u| set.get(u as usize)),
-            Arcs::Outside(set) => self.next_child_where(frame, least, |u| !set.get(u as usize)),
+            TarjanArcs::All => self.next_child_where(frame, least, |_| true),
+            TarjanArcs::Inside(set) => self.next_child_where(frame, least, |u| set.get(u as usize)),
+            TarjanArcs::Outside(set) => self.next_child_where(frame, least, |u| !set.get(u as usize)),
         }
     }
 
@@ -201,7 +211,7 @@ impl<G: Graph> Search<'_, G> {
     ) -> Option<VertexId> {
         let mut start = 0;
         let mut child = None;
-        let _ = self.tarjan.graph.for_each_out_fragment(frame.vertex, |list| {
+        let _ = self.tarjan.graph.for_each_fragment(Direction::Out, frame.vertex, |list| {
             let num_finished = (frame.position as usize).saturating_sub(start).min(list.len());
             for (i, &u) in list.iter().enumerate().skip(num_finished) {
                 if !counts(u) {
@@ -221,7 +231,7 @@ impl<G: Graph> Search<'_, G> {
         child
     }
 
-    /// The component of the vertex is complete: those that were visited after it and are open.
+    /// Finishes a component: its root, and the open vertices visited after the root.
     #[inline(always)]
     fn close(&mut self, root: Frame) {
         let is_later = |&v: &VertexId| self.number(v).load(Ordering::Relaxed) >= root.number;
@@ -233,6 +243,6 @@ impl<G: Graph> Search<'_, G> {
             self.tarjan.labels[v as usize].store(label, Ordering::Relaxed);
         }
         self.open.truncate(self.open.len() - size);
-        self.tally = self.tally.and(Tally { components: 1, largest: size as u64 + 1 });
+        self.tally = self.tally.and(ComponentTally { components: 1, largest: size as u64 + 1 });
     }
 }

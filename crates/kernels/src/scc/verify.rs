@@ -1,22 +1,22 @@
-//! The check of strong components: Kosaraju's two depth-first searches, serial.
+//! The serial verifier of strong components: Kosaraju's two depth-first searches.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use base::{NO_VERTEX, VertexId};
-use graph::Graph;
+use anden_base::{NO_VERTEX, VertexId};
+use anden_graph::{Direction, Graph};
 
 use super::{SccParams, SccResult};
 
-/// Finds the components by Kosaraju's algorithm, serially, from out-edges alone, and compares.
+/// Finds the components by Kosaraju's algorithm, serially, along out-edges only, and compares.
 ///
 /// # Errors
-/// What differs first, as a sentence.
+/// The first difference, as a sentence.
 pub fn verify<G: Graph>(graph: &G, _params: &SccParams, result: &SccResult) -> Result<(), String> {
     let bound = graph.vertex_bound();
     let (mut forward, mut backward) = (vec![Vec::new(); bound], vec![Vec::new(); bound]);
     for (u, targets) in (0..).zip(&mut forward) {
-        let _ = graph.for_each_out_fragment(u, |list| {
+        let _ = graph.for_each_fragment(Direction::Out, u, |list| {
             targets.extend_from_slice(list);
             list.iter().for_each(|&v| backward[v as usize].push(u));
             ControlFlow::Continue(())
@@ -50,8 +50,8 @@ pub fn verify<G: Graph>(graph: &G, _params: &SccParams, result: &SccResult) -> R
     Ok(())
 }
 
-/// Visits depth-first what `root` leads to and nobody has visited, and marks it with the root; calls `finish`
-/// when all that a vertex leads to is visited.
+/// Visits the unvisited vertices reachable from `root` depth-first, and marks them with the root. Calls `finish` for
+/// each vertex after its descendants.
 fn visit(lists: &[Vec<VertexId>], root: VertexId, marks: &mut [VertexId], mut finish: impl FnMut(VertexId)) {
     if marks[root as usize] != NO_VERTEX {
         return;
@@ -81,8 +81,8 @@ mod tests {
 
     #[test]
     fn wrong_results_are_caught() {
-        let csr = testkit::graphs().into_iter().find(|g| g.name == "two parts").unwrap().build().unwrap();
-        let (pool, params) = (base::parallel::Pool::new(1).unwrap(), SccParams::default());
+        let csr = anden_testkit::graphs().into_iter().find(|g| g.name == "two parts").unwrap().build().unwrap();
+        let (pool, params) = (anden_base::parallel::Pool::new(1).unwrap(), SccParams::default());
         let good = super::super::scc(&crate::Context::new(&pool), &csr, &params).unwrap();
         // A ring of 40, a chain of 41, and 14 vertices without edges.
         assert_eq!((good.components, good.largest), (1 + 41 + 14, 40));

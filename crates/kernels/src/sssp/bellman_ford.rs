@@ -1,15 +1,15 @@
-//! Bellman-Ford: all vertices whose distance changed relax their edges, until none changes.
+//! Bellman-Ford: all vertices with a changed distance relax their edges, until no distance changes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use base::VertexId;
-use base::memory::{as_atomic_u64, zeroed_huge};
-use graph::{Distance, InEdges, Weight, WeightedEdges};
+use anden_base::VertexId;
+use anden_base::memory::{as_atomic_u64, zeroed_huge};
+use anden_graph::{Distance, Weight, WeightedEdges};
 
 use super::{SsspParams, scan_weights};
 use crate::{Context, EdgeFunctor, EdgeMapOptions, Result, VertexSubset, edge_map, weighted_edge_map};
 
-/// The bits of the least distance of each vertex so far.
+/// The bits of each vertex's least distance yet.
 struct Relax<'a>(&'a [AtomicU64]);
 
 impl Relax<'_> {
@@ -18,6 +18,7 @@ impl Relax<'_> {
         let distance = W::Distance::from_bits(self.0[source as usize].load(Ordering::Relaxed));
         let new = weight.distance().map_or(W::Distance::UNREACHED, |weight| distance.plus(weight));
         let (new, cell) = (new.to_bits(), &self.0[target as usize]);
+        // Few edges improve a distance, so the plain load spares most atomic writes.
         new < cell.load(Ordering::Relaxed) && new < cell.fetch_min(new, Ordering::Relaxed)
     }
 }
@@ -29,7 +30,7 @@ impl<W: Weight> EdgeFunctor<W> for Relax<'_> {
     }
 }
 
-/// The same where every edge counts as 1.
+/// As [`Relax`], with every edge counted as 1.
 struct RelaxUnit<'a>(Relax<'a>);
 
 impl EdgeFunctor for RelaxUnit<'_> {
@@ -39,16 +40,17 @@ impl EdgeFunctor for RelaxUnit<'_> {
     }
 }
 
-/// What is held for each vertex: its distance, and a bit that keeps frontiers distinct.
+/// Bytes for each vertex: its distance, and a bit that keeps frontiers distinct.
 pub(super) const HELD_BYTES: u64 = 8 + 1;
 
-pub(super) fn distances<W: Weight, G: InEdges + WeightedEdges>(
+pub(super) fn distances<W: Weight, G: WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
     params: &SsspParams,
     lean: bool,
 ) -> Result<Vec<W::Distance>> {
     let is_weighted = graph.weight_type().is_some();
+    // The scan refuses negative weights and NaN; its statistics are not needed.
     if is_weighted && params.weights.is_none() {
         scan_weights(ctx, graph)?;
     }
@@ -66,5 +68,6 @@ pub(super) fn distances<W: Weight, G: InEdges + WeightedEdges>(
             false => edge_map(ctx, graph, &mut frontier, &relax, &mut options)?,
         };
     }
+    // The sizes agree, so the conversion reuses the memory.
     Ok(bits.into_iter().map(W::Distance::from_bits).collect())
 }

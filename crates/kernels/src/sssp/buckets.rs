@@ -1,11 +1,11 @@
-//! The buckets of one worker, and the width of a bucket.
+//! The buckets of one worker, and their width.
 
-use base::VertexId;
-use graph::Distance;
+use anden_base::VertexId;
+use anden_graph::Distance;
 
-/// Which bucket a distance belongs in.
+/// Maps distances to buckets.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Width {
+pub(super) enum BucketWidth {
     /// A power of two.
     Shift(u32),
     /// Any other integer.
@@ -14,8 +14,8 @@ pub(super) enum Width {
     Scale(f64),
 }
 
-impl Width {
-    /// Buckets of `delta`: of a whole number, at least 1, where distances are integers.
+impl BucketWidth {
+    /// Buckets of width `delta`; for integer distances, a whole number of at least 1.
     pub(super) fn new(delta: f64, is_integer: bool) -> Self {
         // A conversion from a float saturates, so a huge delta makes one bucket.
         match delta as u64 {
@@ -26,7 +26,7 @@ impl Width {
         }
     }
 
-    /// The bucket of a distance; does not fall when the distance grows.
+    /// The bucket of a distance; monotonic in the distance.
     #[inline(always)]
     pub(super) fn bucket<D: Distance>(self, distance: D) -> u64 {
         match self {
@@ -37,26 +37,26 @@ impl Width {
     }
 }
 
-/// How many buckets are kept apart; what lies beyond waits in one list.
+/// The number of separate buckets. Entries beyond them wait in one list.
 const WINDOW: usize = 1024;
 
-/// The buckets of one worker: those of a window, and what is beyond it.
+/// The buckets of one worker: a window of buckets, and the entries beyond.
 #[derive(Debug)]
-pub(super) struct Buckets {
+pub(super) struct DistanceBuckets {
     first: u64,
     near: Vec<Vec<VertexId>>,
     far: Vec<VertexId>,
 }
 
-impl Buckets {
+impl DistanceBuckets {
     pub(super) fn new() -> Self {
         Self { first: 0, near: vec![Vec::new(); WINDOW], far: Vec::new() }
     }
 
     #[inline(always)]
     pub(super) fn push(&mut self, bucket: u64, vertex: VertexId) {
-        // The difference wraps where the bucket is before the window, which does not occur: distances
-        // only grow along a path, and the window begins at or before the lowest bucket.
+        // The difference would wrap for a bucket before the window. That cannot occur: distances only grow along a
+        // path, and the window begins at or before the lowest bucket.
         match self.near.get_mut(bucket.wrapping_sub(self.first) as usize) {
             Some(list) => list.push(vertex),
             None => self.far.push(vertex),
@@ -65,39 +65,40 @@ impl Buckets {
 
     /// The number of entries.
     ///
-    /// Cost: looks at every bucket of the window; to count along while pushing shows in the time.
+    /// Cost: a pass over the window's buckets. A counter in `push` would slow the search down.
     pub(super) fn num_entries(&self) -> usize {
         self.near.iter().map(Vec::len).sum::<usize>() + self.far.len()
     }
 
-    /// The lowest bucket of the window, from `start` on, that has an entry.
+    /// The lowest nonempty bucket of the window, from `start` on.
     pub(super) fn lowest(&self, start: u64) -> Option<u64> {
+        // No entry enters a bucket before `start`, so these are skipped.
         let skipped = start.saturating_sub(self.first) as usize;
         let found = self.near.iter().skip(skipped).position(|list| !list.is_empty());
         found.map(|place| self.first + (skipped + place) as u64)
     }
 
-    /// The entries of a bucket, which is empty then.
+    /// Removes and returns the entries of a bucket.
     pub(super) fn take(&mut self, bucket: u64) -> Vec<VertexId> {
         let mut entries = Vec::new();
         self.swap(bucket, &mut entries);
         entries
     }
 
-    /// Exchanges `empty` for the entries of a bucket.
+    /// Swaps `empty` with the entries of a bucket.
     pub(super) fn swap(&mut self, bucket: u64, empty: &mut Vec<VertexId>) {
         if let Some(list) = self.near.get_mut(bucket.wrapping_sub(self.first) as usize) {
             std::mem::swap(list, empty);
         }
     }
 
-    /// The number of entries of a bucket of the window.
+    /// The number of entries in a bucket of the window.
     pub(super) fn len_of(&self, bucket: u64) -> usize {
         self.near.get(bucket.wrapping_sub(self.first) as usize).map_or(0, Vec::len)
     }
 
-    /// The lowest bucket beyond the window. `bucket_of` says where an entry belongs now, or nothing
-    /// if it needs no more work; such entries are dropped.
+    /// The lowest bucket beyond the window. `bucket_of` returns the current bucket of an entry, or `None` if it needs
+    /// no more work; such entries are dropped.
     pub(super) fn lowest_far(&mut self, bucket_of: impl Fn(VertexId) -> Option<u64>) -> Option<u64> {
         let mut lowest = None;
         self.far.retain(|&v| {
@@ -111,9 +112,10 @@ impl Buckets {
         lowest
     }
 
-    /// Moves the window, whose buckets are all empty, to begin at `first`.
+    /// Moves the window, whose buckets are all empty, so that it begins at `first`.
     pub(super) fn advance(&mut self, first: u64, bucket_of: impl Fn(VertexId) -> Option<u64>) {
         self.first = first;
+        // Taken out, because `push` may put entries back.
         for vertex in std::mem::take(&mut self.far) {
             if let Some(bucket) = bucket_of(vertex) {
                 self.push(bucket, vertex);
@@ -129,7 +131,7 @@ mod tests {
     #[test]
     fn widths_cut_distances() {
         let buckets = |delta, is_integer, distances: [u64; 3]| {
-            let width = Width::new(delta, is_integer);
+            let width = BucketWidth::new(delta, is_integer);
             distances.map(|d| if is_integer { width.bucket(d) } else { width.bucket(d as f64) })
         };
         assert_eq!(buckets(4.0, true, [3, 4, 9]), [0, 1, 2]);
@@ -142,7 +144,7 @@ mod tests {
     #[test]
     fn the_window_moves_to_what_waits_beyond() {
         let bucket_of = |v: VertexId| (v != 9).then(|| 10_000 + u64::from(v) * 600);
-        let mut buckets = Buckets::new();
+        let mut buckets = DistanceBuckets::new();
         buckets.push(3, 77);
         for v in [2, 1, 9, 0] {
             buckets.push(10_000 + u64::from(v) * 600, v);

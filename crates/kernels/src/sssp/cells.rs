@@ -1,62 +1,62 @@
-//! The atomic cells that distances live in while they are being found.
+//! Atomic cells for distances during the search.
 //!
-//! A cell holds the bits of a distance, doubled, and in the lowest bit a mark: set while the distance
-//! has not been relaxed. Cells compare as the distances do. Of two equal distances the one that has
-//! been relaxed is smaller, so finding the same distance again is no improvement.
+//! A cell holds the bits of a distance, doubled, and a mark in the lowest bit, set while the distance is not relaxed.
+//! Cells compare as their distances do. Among equal distances, the relaxed one is smaller, so finding an equal distance
+//! again is no improvement.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
-use base::parallel::Pool;
-use graph::{Distance, Weight};
+use anden_base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
+use anden_base::parallel::Pool;
+use anden_graph::{Distance, Weight};
 
 const PART: usize = 1 << 16;
 
-/// A distance and its mark, as it travels in registers.
+/// The cell of a distance that is not relaxed.
 #[inline(always)]
 pub(super) fn marked<D: Distance>(distance: D) -> u64 {
     let bits = distance.to_bits();
     if bits >> 63 == 0 { bits << 1 | 1 } else { u64::MAX }
 }
 
-/// The distance of a cell.
+/// The distance in a cell.
 #[inline(always)]
 pub(super) fn distance_of<D: Distance>(cell: u64) -> D {
     if cell == u64::MAX { D::UNREACHED } else { D::from_bits(cell >> 1) }
 }
 
-/// The cell of a vertex that is reached from one at `distance` over an edge of `weight`.
+/// The cell for a vertex reached over an edge of `weight` from a vertex at `distance`.
 #[inline(always)]
 pub(super) fn extended<W: Weight>(distance: W::Distance, weight: W) -> u64 {
-    // A forbidden weight has been refused before; here it leads nowhere.
+    // The scan refuses forbidden weights beforehand; here one reaches no vertex.
     marked(weight.distance().map_or(W::Distance::UNREACHED, |weight| distance.plus(weight)))
 }
 
-/// An atomic word for one cell.
-pub(super) trait Cell: Sync + Sized {
+/// An atomic word that holds one cell.
+pub(super) trait DistanceCell: Sync + Sized {
     /// The plain word.
     type Word: Send + Sync;
-    /// Whether sums can be larger than a word holds.
+    /// Whether a sum can exceed a word.
     const IS_NARROW: bool;
-    /// The largest cell that a word holds: not reached.
+    /// The largest cell of a word: unreached.
     const LIMIT: u64;
 
-    /// `len` cells, none reached.
+    /// `len` unreached cells.
     fn unreached<D: Distance>(pool: &Pool, len: usize) -> Vec<Self::Word>;
-    /// The same words, open to several threads.
+    /// The words as cells that several threads share.
     fn share(words: &mut [Self::Word]) -> &[Self];
     /// The distances of the cells.
     fn into_distances<D: Distance>(pool: &Pool, words: Vec<Self::Word>) -> Vec<D>;
 
-    /// The cell now.
+    /// The current cell.
     fn load(&self) -> u64;
-    /// Lowers the cell to `new`; whether it was higher.
+    /// Lowers the cell to `new`. Returns whether it was higher.
     fn lower(&self, new: u64) -> bool;
-    /// Takes the mark away; gives the cell if it had one.
+    /// Clears the mark. Returns the cell if the mark was set.
     fn take(&self) -> Option<u64>;
 }
 
-impl Cell for AtomicU64 {
+impl DistanceCell for AtomicU64 {
     type Word = u64;
     const IS_NARROW: bool = false;
     const LIMIT: u64 = u64::MAX;
@@ -98,12 +98,13 @@ impl Cell for AtomicU64 {
     #[inline(always)]
     fn take(&self) -> Option<u64> {
         let is_marked = |cell: u64| cell & 1 == 1;
+        // The plain load spares unmarked cells an atomic write.
         let found = is_marked(self.load(Ordering::Relaxed)).then(|| self.fetch_and(!1, Ordering::Relaxed));
         found.filter(|&cell| is_marked(cell))
     }
 }
 
-impl Cell for AtomicU32 {
+impl DistanceCell for AtomicU32 {
     type Word = u32;
     const IS_NARROW: bool = true;
     const LIMIT: u64 = u32::MAX as u64;
@@ -158,7 +159,7 @@ impl Cell for AtomicU32 {
 mod tests {
     use super::*;
 
-    fn check<C: Cell>(far: u64) {
+    fn check<C: DistanceCell>(far: u64) {
         let pool = Pool::new(1).unwrap();
         let mut words = C::unreached::<u64>(&pool, 3);
         let cells = C::share(&mut words);
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_far_is_not_reached() {
+    fn overflowing_distance_counts_as_unreached() {
         assert_eq!(extended(u64::MAX - 1, 5_u32), u64::MAX);
         assert_eq!(extended(1_u64 << 63, 0_u32), u64::MAX);
         assert_eq!(extended(1.0_f64, f32::INFINITY), marked(f64::INFINITY));

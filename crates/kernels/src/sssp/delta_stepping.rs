@@ -1,71 +1,68 @@
-//! Delta-stepping with buckets of each worker's own.
+//! Delta-stepping with separate buckets for each worker.
 //!
-//! Nearly all the time goes into waiting for memory: the place of a vertex's list, the list, and the
-//! cell of each target. So the lists of the next vertices are fetched ahead, and edges are not relaxed
-//! at once: they are put in a batch, their cells are fetched, and the batch is worked off a little
-//! later. Targets that are settled, because a lower bucket has been worked off since, are left out of
-//! the batch; a bitmap that stays in cache tells them.
+//! Nearly all time is waiting for memory: the place of a list, the list, and the cell of each target. So a worker
+//! prefetches the lists of the next vertices, and does not relax edges at once. A worker collects edges in a batch,
+//! prefetches their cells, and processes the batch a little later. The batch leaves out settled targets, whose bucket
+//! lies below the current one; a bitmap in the cache tells them.
 
 use std::ops::{ControlFlow, Range};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use base::VertexId;
-use base::bitmap::AtomicBitmap;
-use base::simd::prefetch;
-use graph::{InEdges, Parts, Side, Weight, WeightType, WeightedEdges};
+use anden_base::VertexId;
+use anden_base::bitmap::AtomicBitmap;
+use anden_base::simd::prefetch;
+use anden_graph::{Direction, Parts, Weight, WeightType, WeightedEdges};
+use parking_lot::Mutex;
 
-use super::buckets::{Buckets, Width};
-use super::cells::{Cell, distance_of, extended, marked};
+use super::buckets::{BucketWidth, DistanceBuckets};
+use super::cells::{DistanceCell, distance_of, extended, marked};
 use super::{SsspParams, WeightStatistics, scan_weights};
 use crate::edge_map::{FAR, announce, announce_first, beside};
 use crate::{Context, Result};
 
-/// Entries of a bucket that a worker takes at a time.
+/// The number of bucket entries that a worker takes at a time.
 const GRAIN: usize = 64;
 
-/// A worker goes on with its own part of the lowest bucket while that is smaller than this (GraphIt).
+/// A worker continues with its own part of the lowest bucket while that is smaller than this (GraphIt).
 const FUSION_LIMIT: usize = 1000;
 
-/// Where lists come from a disk, buckets are so many times as wide: each then reads more of the lists that lie together.
-/// Of 1, 8, 64 and 1,024 times (Kronecker graph, a third of it in memory: more than 40 s, 6.0, 4.5 and 3.8), all from 8
-/// on do.
+/// On a disk, buckets are this many times as wide, so a round reads more neighboring lists. Widths of 8, 64 and 1,024
+/// all beat 1; see docs/decisions/0025.
 const FEWER_ROUNDS: f64 = 64.0;
 
-/// How many lists ahead of the workers are announced, where somebody listens.
+/// Distance, in lists, of announcements to the prefetcher.
 const LISTS_AHEAD: usize = 256;
 
-/// Edges that a worker holds back until the cells of their targets have come.
+/// The number of edges that wait in a batch for the cells of their targets.
 const BATCH: usize = 256;
 
-/// Edges that are put in a batch at once.
+/// The number of edges added to a batch at once.
 const PIECE: usize = 128;
 
-/// Entries of small buckets are worked off by one worker if they have fewer edges than this.
+/// One worker alone processes a small bucket with fewer edges than this.
 const SERIAL_EDGES: usize = 4096;
 
-/// The same for larger buckets, whose edges are known only by the mean degree. Of 768, 1,536 and 4,096
-/// this one was the best on a road network and a grid.
+/// As [`SERIAL_EDGES`], for larger buckets, whose edges are estimated by the mean degree. 1,536 was the best of 768,
+/// 1,536 and 4,096 on a road network and a grid.
 const SMALL_EDGES: usize = 1536;
 
-/// What is held for each vertex: its cell and its distance, or its cell and entries in buckets.
+/// Bytes for each vertex: its cell and its distance, or its cell and bucket entries.
 pub(super) const HELD_BYTES: u64 = 24;
 
-/// What the workers hold however small the graph is.
+/// Bytes of the workers at any size of graph.
 pub(super) fn worker_bytes(ctx: &Context<'_>) -> u64 {
     ctx.pool.num_threads() as u64 * (1 << 16)
 }
 
-/// What an entry of a bucket takes: a list has room for up to twice its length, and while it grows, three
-/// times.
+/// Bytes of a bucket entry: a list has room for twice its length, and for three times during growth.
 const ENTRY_BYTES: usize = 12;
 
-/// With weights of 64 bits that come to so much or more, a distance may not fit its cell; half of what does, because
-/// the sum is rounded.
+/// If 64-bit weights sum to this or more, a distance may not fit its cell. Half of the true limit, because the sum is
+/// rounded.
 const MOST_IN_ALL: f64 = (1_u64 << 62) as f64;
 
-/// The distances; nothing where the buckets take more memory than the budget allows, or distances may be too large.
-pub(super) fn distances<W: Weight, G: InEdges + WeightedEdges>(
+/// The distances; `None` if the buckets exceed the budget or a distance may not fit its cell.
+pub(super) fn distances<W: Weight, G: WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
     params: &SsspParams,
@@ -76,29 +73,30 @@ pub(super) fn distances<W: Weight, G: InEdges + WeightedEdges>(
         None if is_weighted => scan_weights(ctx, graph)?,
         None => WeightStatistics::of_ones(graph),
     };
-    // No path has a larger sum than all edges together. Cells mark a distance in one of its bits.
+    // No path exceeds the sum of all edges. A cell gives one bit of the distance to the mark.
     if W::TYPE == WeightType::I64 && statistics.mean * graph.num_arcs() as f64 >= MOST_IN_ALL {
         return Ok(None);
     }
     let is_integer = matches!(W::TYPE, WeightType::U32 | WeightType::I64);
     let rounds = if ctx.reads_from_disk(graph) { FEWER_ROUNDS } else { 1.0 };
     let delta = params.delta.unwrap_or_else(|| statistics.delta(is_integer) * rounds);
-    let width = Width::new(delta, is_integer);
-    let mut outcome = Outcome::TooFar;
+    let width = BucketWidth::new(delta, is_integer);
+    let mut outcome = SteppingOutcome::TooFar;
+    // 32-bit cells first: they take half the memory. 64-bit cells follow only if a distance does not fit.
     if W::TYPE == WeightType::U32 {
         outcome = step::<AtomicU32, W, G>(ctx, graph, params.source, width)?;
     }
-    if matches!(outcome, Outcome::TooFar) {
+    if matches!(outcome, SteppingOutcome::TooFar) {
         outcome = step::<AtomicU64, W, G>(ctx, graph, params.source, width)?;
     }
     Ok(match outcome {
-        Outcome::Found(distances) => Some(distances),
-        Outcome::TooFar | Outcome::TooMuch => None,
+        SteppingOutcome::Found(distances) => Some(distances),
+        SteppingOutcome::TooFar | SteppingOutcome::TooMuch => None,
     })
 }
 
-/// How a search ended.
-enum Outcome<T> {
+/// The outcome of a search.
+enum SteppingOutcome<T> {
     Found(T),
     /// A distance did not fit its cell.
     TooFar,
@@ -106,52 +104,52 @@ enum Outcome<T> {
     TooMuch,
 }
 
-/// The work of all rounds.
+/// The state that all rounds share.
 struct Stepping<'a, C, W, G> {
     ctx: &'a Context<'a>,
     graph: &'a G,
     is_weighted: bool,
-    width: Width,
+    width: BucketWidth,
     cells: &'a [C],
-    /// Vertices whose distance no longer changes.
+    /// Vertices with final distances.
     settled: AtomicBitmap,
     /// A distance did not fit its cell.
     overflowed: AtomicBool,
-    /// The most entries that a worker may hold.
+    /// The most entries of one worker.
     max_entries: usize,
-    /// A worker came to that.
+    /// A worker reached [`max_entries`](Self::max_entries).
     is_full: AtomicBool,
     ones: [W; GRAIN],
     mean_degree: usize,
 }
 
-/// What one worker has of its own.
-struct Worker {
-    buckets: Buckets,
-    /// Targets, each with the cell that it may get, up to the length below. A power of two, with room
-    /// for a piece when the batch is all but full.
+/// The state of one worker.
+struct SteppingWorker {
+    buckets: DistanceBuckets,
+    /// Targets, each with its possible new cell, up to `batch_len`. The length is a power of two, with room for another
+    /// piece after a nearly full batch.
     batch: Box<[(VertexId, u64); 2 * BATCH]>,
     batch_len: usize,
-    /// Vertices whose edges were relaxed in the bucket below.
+    /// Vertices whose edges were relaxed in `bucket`.
     taken: Vec<VertexId>,
     bucket: u64,
-    /// The entries that certainly fit in the budget before they are counted again.
+    /// The number of entries that fit in the budget before the next count.
     room: usize,
 }
 
-impl Worker {
+impl SteppingWorker {
     fn new(room: usize) -> Self {
         let batch = Box::new([(0, 0); 2 * BATCH]);
-        Self { buckets: Buckets::new(), batch, batch_len: 0, taken: Vec::new(), bucket: 0, room }
+        Self { buckets: DistanceBuckets::new(), batch, batch_len: 0, taken: Vec::new(), bucket: 0, room }
     }
 }
 
-fn step<C: Cell, W: Weight, G: InEdges + WeightedEdges>(
+fn step<C: DistanceCell, W: Weight, G: WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
     source: VertexId,
-    width: Width,
-) -> Result<Outcome<Vec<W::Distance>>> {
+    width: BucketWidth,
+) -> Result<SteppingOutcome<Vec<W::Distance>>> {
     let mut words = C::unreached::<W::Distance>(ctx.pool, graph.vertex_bound());
     let words_bytes = size_of_val(&words[..]);
     let stepping = Stepping::<C, W, G> {
@@ -170,44 +168,47 @@ fn step<C: Cell, W: Weight, G: InEdges + WeightedEdges>(
     stepping.cells[source as usize].lower(marked(W::Distance::default()));
     let outcome = stepping.run(source)?;
     Ok(match outcome {
-        Outcome::Found(()) => Outcome::Found(C::into_distances(ctx.pool, words)),
-        Outcome::TooFar => Outcome::TooFar,
-        Outcome::TooMuch => Outcome::TooMuch,
+        SteppingOutcome::Found(()) => SteppingOutcome::Found(C::into_distances(ctx.pool, words)),
+        SteppingOutcome::TooFar => SteppingOutcome::TooFar,
+        SteppingOutcome::TooMuch => SteppingOutcome::TooMuch,
     })
 }
 
-/// The entries that the budget leaves room for beside the cells, for each worker.
+/// The number of entries for each worker that fit in the budget beside the cells.
 fn max_entries(ctx: &Context<'_>, cells_bytes: usize) -> usize {
+    // The bitmap of settled vertices has 1/32 of the size of 32-bit cells.
     let held = (cells_bytes + cells_bytes / 32) as u64 + worker_bytes(ctx);
     let num_bytes = ctx.memory.map_or(u64::MAX, |memory| memory.saturating_sub(held));
     num_bytes as usize / (ENTRY_BYTES * ctx.pool.num_threads())
 }
 
-impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
-    fn run(&self, source: VertexId) -> Result<Outcome<()>> {
+impl<C: DistanceCell, W: Weight, G: WeightedEdges> Stepping<'_, C, W, G> {
+    fn run(&self, source: VertexId) -> Result<SteppingOutcome<()>> {
         let pool = self.ctx.pool;
-        let mut workers: Vec<_> = (0..pool.num_threads()).map(|_| Mutex::new(Worker::new(self.max_entries))).collect();
+        let mut workers: Vec<_> =
+            (0..pool.num_threads()).map(|_| Mutex::new(SteppingWorker::new(self.max_entries))).collect();
         let (mut current, mut entries) = (0, vec![source]);
         while !entries.is_empty() {
             self.ctx.progress.advance(entries.len() as u64);
             self.work_off(&workers, current, &mut entries);
-            // Workers who are told to stop leave entries behind, and no bucket may follow.
+            // Cancelled workers leave entries behind, so no later bucket may run.
             self.ctx.progress.check()?;
             if self.overflowed.load(Ordering::Relaxed) {
-                return Ok(Outcome::TooFar);
+                return Ok(SteppingOutcome::TooFar);
             }
             if self.is_full.load(Ordering::Relaxed) {
-                return Ok(Outcome::TooMuch);
+                return Ok(SteppingOutcome::TooMuch);
             }
             (current, entries) = self.next_bucket(&mut workers, current, entries);
         }
-        Ok(Outcome::Found(()))
+        Ok(SteppingOutcome::Found(()))
     }
 
-    /// Relaxes the edges of all entries of the lowest bucket; from a disk, in the order of the lists.
-    fn work_off(&self, workers: &[Mutex<Worker>], current: u64, entries: &mut Vec<VertexId>) {
+    /// Relaxes the edges of all entries of the lowest bucket; on a disk, in the order of the lists.
+    fn work_off(&self, workers: &[Mutex<SteppingWorker>], current: u64, entries: &mut Vec<VertexId>) {
         let is_in_order = self.ctx.reads_from_disk(self.graph);
         if is_in_order {
+            // Each list is read once, in stored order.
             entries.retain(|&vertex| self.bucket_of(vertex) == Some(current));
             entries.sort_unstable();
             entries.dedup();
@@ -215,10 +216,12 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
         }
         let entries = &entries[..];
         let is_small = self.is_small(entries);
+        // Several pieces for each worker even out different degrees.
         let grain = if is_small { entries.len() } else { (entries.len() / (workers.len() * 8)).clamp(1, GRAIN) };
         let next = AtomicUsize::new(0);
         let work = |worker: usize| {
-            let worker = &mut *workers[worker].lock().unwrap_or_else(|e| e.into_inner());
+            let worker = &mut *workers[worker].lock();
+            // First, because `taken` may still hold vertices of a lower bucket.
             self.settle(current, worker);
             loop {
                 let start = next.fetch_add(grain, Ordering::Relaxed);
@@ -230,6 +233,7 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
                 }
                 self.relax(&entries[start..entries.len().min(start + grain)], worker);
             }
+            // Fused entries would be read out of stored order.
             if !is_in_order {
                 self.fuse(current, worker);
             }
@@ -237,25 +241,25 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
         if is_small { work(0) } else { self.ctx.pool.on_each_worker(work) }
     }
 
-    /// Announces the lists of some of the entries, as far as there are so many.
+    /// Announces the lists of a part of the entries, clipped to their number.
     fn announce(&self, entries: &[VertexId], part: Range<usize>) {
         let part = &entries[part.start.min(entries.len())..part.end.min(entries.len())];
         let parts = if self.is_weighted { Parts::Weighted } else { Parts::Targets };
-        self.graph.will_need(Side::Out, parts, part);
+        self.graph.will_need(Direction::Out, parts, part);
     }
 
-    /// Whether a bucket has so few edges that waking the other workers takes longer than its work.
+    /// Whether a bucket has too few edges to make waking the other workers worthwhile.
     fn is_small(&self, entries: &[VertexId]) -> bool {
-        let degree = |&v: &VertexId| self.graph.out_degree(v);
+        let degree = |&v: &VertexId| self.graph.degree(Direction::Out, v);
         match entries.len() <= GRAIN {
             true => entries.iter().map(degree).sum::<usize>() < SERIAL_EDGES,
-            // Looking at more of them would take as long as the work; hubs are soon seen.
+            // Looking up more degrees would take the time of the work itself.
             false => entries.len() * self.mean_degree < SMALL_EDGES,
         }
     }
 
-    /// Marks what the worker took in lower buckets: nothing can improve it any more.
-    fn settle(&self, current: u64, worker: &mut Worker) {
+    /// Marks the vertices that the worker took in lower buckets: their distances are final.
+    fn settle(&self, current: u64, worker: &mut SteppingWorker) {
         if worker.bucket != current {
             worker.bucket = current;
             for vertex in worker.taken.drain(..) {
@@ -264,38 +268,41 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
         }
     }
 
-    /// Goes on with the worker's own part of the bucket while that is small, which saves rounds.
-    fn fuse(&self, current: u64, worker: &mut Worker) {
+    /// Continues with the worker's own part of the bucket while that is small, which saves rounds.
+    fn fuse(&self, current: u64, worker: &mut SteppingWorker) {
         let mut entries = Vec::new();
         while (1..FUSION_LIMIT).contains(&worker.buckets.len_of(current)) {
             entries.clear();
+            // The swap hands the emptied memory back to the bucket.
             worker.buckets.swap(current, &mut entries);
             self.relax(&entries, worker);
         }
     }
 
-    /// Relaxes the edges of those entries that have not been worked off since they were made.
-    fn relax(&self, entries: &[VertexId], worker: &mut Worker) {
+    /// Relaxes the edges of the entries that are still marked.
+    fn relax(&self, entries: &[VertexId], worker: &mut SteppingWorker) {
         announce_first(self.graph, Parts::Weighted, entries);
         for (i, &vertex) in entries.iter().enumerate() {
             announce(self.graph, Parts::Weighted, entries, i);
             if let Some(&ahead) = entries.get(i + FAR) {
                 prefetch(self.cells, ahead as usize);
             }
+            // Without a mark, the present distance of the vertex was relaxed already.
             if let Some(cell) = self.cells[vertex as usize].take() {
                 worker.taken.push(vertex);
                 self.relax_list(vertex, distance_of::<W::Distance>(cell), worker);
             }
         }
+        // Each entry may have entered `taken`, which also counts.
         self.reserve(worker.batch_len + entries.len(), worker);
         self.work_off_batch(worker);
     }
 
     #[inline(always)]
-    fn relax_list(&self, vertex: VertexId, distance: W::Distance, worker: &mut Worker) {
-        // Nearly all lists are such ones, and this way they take no call.
+    fn relax_list(&self, vertex: VertexId, distance: W::Distance, worker: &mut SteppingWorker) {
+        // Nearly all lists come as one slice, and this path makes no call for each fragment.
         if self.is_weighted
-            && let Some((targets, weights)) = self.graph.weighted_out_list::<W>(vertex)
+            && let Some((targets, weights)) = self.graph.weighted_list::<W>(Direction::Out, vertex)
         {
             return self.put_pieces_in_batch(distance, targets, weights, worker);
         }
@@ -304,32 +311,40 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
             ControlFlow::Continue(())
         };
         let _ = match self.is_weighted {
-            true => self.graph.for_each_weighted_out_fragment::<W>(vertex, body),
-            false => self.graph.for_each_out_fragment(vertex, |list| beside(list, &self.ones, &mut body)),
+            true => self.graph.for_each_weighted_fragment::<W>(Direction::Out, vertex, body),
+            false => self.graph.for_each_fragment(Direction::Out, vertex, |list| beside(list, &self.ones, &mut body)),
         };
     }
 
     #[inline(always)]
-    fn put_pieces_in_batch(&self, distance: W::Distance, targets: &[VertexId], weights: &[W], worker: &mut Worker) {
+    fn put_pieces_in_batch(
+        &self,
+        distance: W::Distance,
+        targets: &[VertexId],
+        weights: &[W],
+        worker: &mut SteppingWorker,
+    ) {
         for (targets, weights) in targets.chunks(PIECE).zip(weights.chunks(PIECE)) {
             self.put_in_batch(distance, targets, weights, worker);
         }
     }
 
     #[inline(always)]
-    fn put_in_batch(&self, distance: W::Distance, targets: &[VertexId], weights: &[W], worker: &mut Worker) {
+    fn put_in_batch(&self, distance: W::Distance, targets: &[VertexId], weights: &[W], worker: &mut SteppingWorker) {
         let settled = self.settled.words();
         let (mut largest, mut len) = (0, worker.batch_len);
         let first = len;
         for (&target, &weight) in targets.iter().zip(weights) {
             let new = extended(distance, weight);
             largest |= new;
-            // Half of the targets are settled, in no pattern: the next one overwrites them, which takes
-            // no branch.
+            // Half of the targets are settled, in an unpredictable pattern. So each target is written, and the next one
+            // overwrites a settled one, without a branch.
+            // The remainder is a mask, so the write needs no bounds check.
             worker.batch[len % (2 * BATCH)] = (target, new);
             let word = settled[target as usize / 64].load(Ordering::Relaxed);
             len += (!word >> (target % 64) & 1) as usize;
         }
+        // A bitwise OR is at least its largest part. A false alarm costs a search with wide cells, but no correctness.
         if C::IS_NARROW && largest >= C::LIMIT {
             self.overflowed.store(true, Ordering::Relaxed);
         }
@@ -341,19 +356,19 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
         }
     }
 
-    /// Takes room for entries that may come; what is left over of it comes back when they are counted.
+    /// Reserves room for possible entries. The next count returns the unused part.
     #[inline(always)]
-    fn reserve(&self, num_entries: usize, worker: &mut Worker) {
+    fn reserve(&self, num_entries: usize, worker: &mut SteppingWorker) {
         if num_entries > worker.room {
             self.count_entries(worker);
         }
         worker.room = worker.room.saturating_sub(num_entries);
     }
 
-    /// Finds how much room is left. Without any the batch is given up, and all that follow: the search is
-    /// in vain then, but takes no more memory.
+    /// Counts the entries to find the remaining room. If none remains, this batch and all later ones are dropped: the
+    /// search will fail, but takes no more memory.
     #[cold]
-    fn count_entries(&self, worker: &mut Worker) {
+    fn count_entries(&self, worker: &mut SteppingWorker) {
         let left = self.max_entries.checked_sub(worker.buckets.num_entries() + worker.taken.len());
         match left {
             Some(left) if !self.is_full.load(Ordering::Relaxed) => worker.room = left,
@@ -365,9 +380,10 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
         }
     }
 
-    fn work_off_batch(&self, worker: &mut Worker) {
+    fn work_off_batch(&self, worker: &mut SteppingWorker) {
         for &(target, new) in &worker.batch[..worker.batch_len] {
             let cell = &self.cells[target as usize];
+            // The plain load filters most edges: few improve a distance.
             if new < cell.load() && cell.lower(new) {
                 worker.buckets.push(self.width.bucket(distance_of::<W::Distance>(new)), target);
             }
@@ -375,15 +391,16 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
         worker.batch_len = 0;
     }
 
-    /// The lowest bucket that has an entry, and its entries; none when all work is done.
+    /// The lowest nonempty bucket and its entries; no entries after all work.
     fn next_bucket(
         &self,
-        workers: &mut [Mutex<Worker>],
+        workers: &mut [Mutex<SteppingWorker>],
         current: u64,
         mut entries: Vec<VertexId>,
     ) -> (u64, Vec<VertexId>) {
         entries.clear();
-        let mut all: Vec<_> = workers.iter_mut().map(|worker| &mut lend(worker).buckets).collect();
+        // No worker runs now, so no lock is taken.
+        let mut all: Vec<_> = workers.iter_mut().map(|worker| &mut worker.get_mut().buckets).collect();
         let mut lowest = all.iter().filter_map(|buckets| buckets.lowest(current)).min();
         if lowest.is_none() {
             lowest = all.iter_mut().filter_map(|buckets| buckets.lowest_far(|v| self.bucket_of(v))).min();
@@ -394,18 +411,15 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
         let Some(lowest) = lowest else { return (current, entries) };
         for buckets in all {
             let list = buckets.take(lowest);
+            // The first list is taken over without a copy.
             if entries.is_empty() { entries = list } else { entries.extend_from_slice(&list) }
         }
         (lowest, entries)
     }
 
-    /// Where a vertex waits, if it does.
+    /// The bucket in which a vertex waits, if it does.
     fn bucket_of(&self, vertex: VertexId) -> Option<u64> {
         let cell = self.cells[vertex as usize].load();
         (cell & 1 == 1).then(|| self.width.bucket(distance_of::<W::Distance>(cell)))
     }
-}
-
-fn lend(worker: &mut Mutex<Worker>) -> &mut Worker {
-    worker.get_mut().unwrap_or_else(|e| e.into_inner())
 }

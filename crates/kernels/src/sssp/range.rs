@@ -1,13 +1,13 @@
-//! Distances that are too large for their type.
+//! Distances that overflow their type.
 //!
-//! Sums saturate at what stands for no path, so that relaxing an edge takes no look at them. Whether one did is found out
-//! afterwards, and only where the largest distance is near enough to the end of its type, which hardly ever is.
+//! Sums saturate at the value of an unreached vertex, so relaxing an edge needs no check. A later pass finds saturated
+//! sums. The pass runs only if the largest distance is close to the end of its type, which is rare.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::VertexId;
-use graph::{Distance, Parts, Side, Weight, WeightType, WeightedEdges};
+use anden_base::VertexId;
+use anden_graph::{Direction, Distance, Parts, Weight, WeightType, WeightedEdges};
 
 use crate::vertex_subset::CHUNK;
 use crate::walk::walk;
@@ -24,7 +24,7 @@ pub(crate) fn largest<W: Weight>() -> W::Distance {
     W::of_bits(bits).distance().unwrap_or_default()
 }
 
-/// What is said of a path that is there, and longer than its type holds.
+/// The error for a path longer than its type holds.
 pub(crate) fn too_far<W: Weight>(kernel: &'static str) -> Error {
     let needs = match W::TYPE {
         WeightType::U32 | WeightType::I64 => "distances below 2^64 - 1: a path is longer",
@@ -33,8 +33,8 @@ pub(crate) fn too_far<W: Weight>(kernel: &'static str) -> Error {
     Error::Unsupported { kernel, needs }
 }
 
-/// Refuses distances among which one saturated: then an edge of finite weight leads from a vertex that is reached to one
-/// that is not. `max` is the largest of a vertex that is reached.
+/// Returns an error if a sum saturated: then an edge of finite weight leads from a reached vertex to an unreached one.
+/// `max` is the largest distance of a reached vertex.
 pub(super) fn check<W: Weight, G: WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
@@ -42,6 +42,7 @@ pub(super) fn check<W: Weight, G: WeightedEdges>(
     max: W::Distance,
 ) -> Result<()> {
     let unreached = W::Distance::UNREACHED;
+    // Not even the largest weight could saturate a sum with the largest distance.
     if graph.weight_type().is_none() || max.plus(largest::<W>()) < unreached {
         return Ok(());
     }
@@ -51,9 +52,9 @@ pub(super) fn check<W: Weight, G: WeightedEdges>(
             return;
         }
         let vertices = chunk.start as VertexId..chunk.end as VertexId;
-        walk(graph, Side::Out, Parts::Weighted, vertices, |source| {
+        walk(graph, Direction::Out, Parts::Weighted, vertices, |source| {
             if distances[source as usize] < unreached {
-                let _ = graph.for_each_weighted_out_fragment::<W>(source, |targets, weights| {
+                let _ = graph.for_each_weighted_fragment::<W>(Direction::Out, source, |targets, weights| {
                     let mut edges = targets.iter().zip(weights);
                     let is_lost = edges.any(|(&target, weight)| {
                         let is_finite = weight.distance().is_some_and(|weight| weight < unreached);

@@ -1,18 +1,18 @@
-//! The check of shortest paths: Dijkstra's algorithm with a binary heap.
+//! The serial verifier of shortest paths: Dijkstra's algorithm with a binary heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
-use base::VertexId;
-use graph::{Distance, Weight, WeightType, WeightedEdges};
+use anden_base::VertexId;
+use anden_graph::{Direction, Distance, Weight, WeightType, WeightedEdges};
 
-use super::{DistanceValue, Kind, SsspParams, SsspResult};
+use super::{DistanceKind, DistanceValue, SsspParams, SsspResult};
 
 /// Searches again, serially, and compares; floating distances to 1e-9 of their size.
 ///
 /// # Errors
-/// What differs first, as a sentence.
+/// The first difference, as a sentence.
 pub fn verify<G: WeightedEdges>(graph: &G, params: &SsspParams, result: &SsspResult) -> Result<(), String> {
     match graph.weight_type() {
         Some(WeightType::U32) | None => compare::<u32, G>(graph, params, result),
@@ -28,6 +28,7 @@ fn dijkstra<W: Weight, G: WeightedEdges>(graph: &G, source: VertexId) -> Vec<W::
     distances[source as usize] = W::Distance::default();
     while let Some(Reverse((bits, u))) = heap.pop() {
         let distance = W::Distance::from_bits(bits);
+        // An outdated entry: the distance fell after the push.
         if distance > distances[u as usize] {
             continue;
         }
@@ -39,11 +40,11 @@ fn dijkstra<W: Weight, G: WeightedEdges>(graph: &G, source: VertexId) -> Vec<W::
             }
         };
         let _ = match graph.weight_type() {
-            None => graph.for_each_out_fragment(u, |list| {
+            None => graph.for_each_fragment(Direction::Out, u, |list| {
                 list.iter().for_each(|&v| reach(v, W::ONE));
                 ControlFlow::Continue(())
             }),
-            Some(_) => graph.for_each_weighted_out_fragment::<W>(u, |list, weights| {
+            Some(_) => graph.for_each_weighted_fragment::<W>(Direction::Out, u, |list, weights| {
                 (0..list.len()).for_each(|i| reach(list[i], weights[i]));
                 ControlFlow::Continue(())
             }),
@@ -54,7 +55,7 @@ fn dijkstra<W: Weight, G: WeightedEdges>(graph: &G, source: VertexId) -> Vec<W::
 
 fn compare<W, G>(graph: &G, params: &SsspParams, result: &SsspResult) -> Result<(), String>
 where
-    W: Weight<Distance: Kind>,
+    W: Weight<Distance: DistanceKind>,
     G: WeightedEdges,
 {
     let wanted = dijkstra::<W, G>(graph, params.source);
@@ -79,7 +80,7 @@ where
     Ok(())
 }
 
-/// Whether a distance, or a sum of them, is the one wanted; sums of floating numbers depend on their order.
+/// Whether a distance, or a sum of distances, is correct. Floating sums depend on their order.
 fn are_near(found: DistanceValue, wanted: DistanceValue) -> bool {
     match (found, wanted) {
         (DistanceValue::Float(found), DistanceValue::Float(wanted)) => {
@@ -91,8 +92,8 @@ fn are_near(found: DistanceValue, wanted: DistanceValue) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use base::parallel::Pool;
-    use graph::{Csr, CsrBuilder, Direction};
+    use anden_base::parallel::Pool;
+    use anden_graph::{Csr, CsrBuilder, GraphKind};
 
     use super::super::{Distances, sssp};
     use super::*;
@@ -104,11 +105,11 @@ mod tests {
         (params, result)
     }
 
-    /// Sums of integers saturate; the check added them up as floating numbers, and refused what was right.
+    /// Regression: the verifier added integers as floats, and refused a correct saturated sum.
     #[test]
     fn sums_of_integers_are_exact_and_saturate() {
         for (weights, sum) in [([i64::MAX; 2], u64::MAX), ([1 << 60, 3], (1 << 61) + 3)] {
-            let mut builder = CsrBuilder::<i64>::new(Direction::Directed, 3);
+            let mut builder = CsrBuilder::<i64>::new(GraphKind::Directed, 3);
             (0..2).for_each(|v| builder.edge(v, v + 1, weights[v as usize]));
             let csr = builder.build_weighted().unwrap();
             let (params, good) = from_0(&csr);
@@ -119,10 +120,10 @@ mod tests {
         }
     }
 
-    /// Any distance is within some share of infinity.
+    /// Every distance is within a share of infinity, so infinity needs an exact comparison.
     #[test]
     fn a_vertex_that_cannot_be_reached_has_no_distance() {
-        let mut builder = CsrBuilder::<f32>::new(Direction::Directed, 3);
+        let mut builder = CsrBuilder::<f32>::new(GraphKind::Directed, 3);
         builder.edge(0, 1, 0.5);
         let csr = builder.build_weighted().unwrap();
         let (params, good) = from_0(&csr);
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn wrong_results_are_caught() {
-        let test = testkit::graphs().into_iter().find(|g| g.name == "undirected grid").unwrap();
+        let test = anden_testkit::graphs().into_iter().find(|g| g.name == "undirected grid").unwrap();
         let csr = test.build_weighted::<f32>().unwrap();
         let (pool, params) = (Pool::new(1).unwrap(), SsspParams { source: 5, ..Default::default() });
         let good = sssp(&Context::new(&pool), &csr, &params).unwrap();

@@ -1,39 +1,40 @@
-//! A look at the weights and degrees before distances are added up.
+//! Statistics of weights and degrees, taken before a search.
 
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 
-use base::VertexId;
-use graph::{Distance, Graph, Parts, Side, Weight, WeightType, WeightedEdges};
+use anden_base::VertexId;
+use anden_graph::{Direction, Distance, Graph, Parts, Weight, WeightType, WeightedEdges};
+use parking_lot::Mutex;
 
 use crate::vertex_subset::CHUNK;
 use crate::walk::walk;
 use crate::{Context, Error, Result};
 
-/// What a kernel that adds weights up wants to know of them.
+/// Statistics of a graph's weights and degrees, for kernels that add weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WeightStatistics {
-    /// The mean of the finite weights; 0 where there are none.
+    /// The mean of the finite weights; 0 without any.
     pub mean: f64,
-    /// The median, over the arcs, of the degree of their source: half of all arcs leave vertices of this
-    /// degree or a higher one. An estimate from a sample of the vertices; 0 where there are no arcs.
+    /// The median, over the arcs, of the degree of their source: half of all arcs leave vertices of this degree or a
+    /// higher one. Estimated from a sample of the vertices; 0 without arcs.
     pub median_degree: f64,
 }
 
 impl WeightStatistics {
-    /// What holds of `graph` when every edge counts as 1.
+    /// The statistics of `graph` with every weight 1.
     pub(super) fn of_ones(graph: &impl Graph) -> Self {
         Self { mean: 1.0, median_degree: median_degree(graph) }
     }
 
-    /// The width of buckets that suits these weights and degrees: a power of two for integers.
+    /// A suitable bucket width for these weights and degrees: a power of two for integers.
     ///
-    /// Meyer and Sanders take 1/degree for random weights up to 1. Twice the mean stands for the largest
-    /// weight, which one outlier would spoil. The degree is that which an arc meets at its source: where
-    /// degrees are skewed, most relaxations are made by vertices of degrees far above the mean.
+    /// Meyer and Sanders take 1/degree for random weights up to 1. Here twice the mean stands for the largest weight,
+    /// which one outlier would spoil. The degree is that of an arc's source: where degrees are skewed, vertices far
+    /// above the mean make most relaxations.
     pub(super) fn delta(&self, is_integer: bool) -> f64 {
         let delta = 2.0 * self.mean / self.median_degree.max(1.0);
         match is_integer {
+            // A power of two makes the bucket of a distance a shift.
             true => delta.max(1.0).log2().round().exp2(),
             false if delta > 0.0 => delta,
             false => 1.0,
@@ -41,10 +42,10 @@ impl WeightStatistics {
     }
 }
 
-/// Looks at every weight, in parallel; of `u32` weights, none of which is forbidden, at a sample.
+/// Scans all weights in parallel; a sample of `u32` weights, which are never forbidden.
 ///
 /// # Errors
-/// An edge has a negative weight or a NaN, or the graph has no weights, or the work was cancelled.
+/// An edge has a negative weight or a NaN, the graph has no weights, or the work was cancelled.
 pub fn scan_weights<G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<WeightStatistics> {
     match graph.weight_type() {
         Some(WeightType::U32) => scan::<u32, G>(ctx, graph),
@@ -55,20 +56,20 @@ pub fn scan_weights<G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<We
     }
 }
 
-/// Vertices in a sample.
+/// The approximate number of sampled vertices.
 const SAMPLED_VERTICES: usize = 1 << 14;
 
-/// So many of them are announced while as many are read.
+/// The number of sampled lists announced at a time.
 const ANNOUNCED: usize = 256;
 
-/// Vertices at even distances, so that every run takes the same.
+/// Vertices at even distances, equal in every run.
 fn sample(graph: &impl Graph) -> impl Iterator<Item = usize> {
     let bound = graph.vertex_bound();
     (0..bound).step_by((bound / SAMPLED_VERTICES).max(1))
 }
 
 fn median_degree(graph: &impl Graph) -> f64 {
-    let mut degrees: Vec<usize> = sample(graph).map(|v| graph.out_degree(v as VertexId)).collect();
+    let mut degrees: Vec<usize> = sample(graph).map(|v| graph.degree(Direction::Out, v as VertexId)).collect();
     degrees.sort_unstable();
     let (num_arcs, mut below) = (degrees.iter().sum::<usize>(), 0);
     let median = degrees.into_iter().find(|&degree| {
@@ -78,14 +79,14 @@ fn median_degree(graph: &impl Graph) -> f64 {
     median.unwrap_or(0) as f64
 }
 
-/// Sum, number, and the first forbidden weight of a part of the edges.
-struct Tally<W> {
+/// The sum, the number and the first forbidden weight of a part of the edges.
+struct WeightTally<W> {
     sum: f64,
     count: u64,
     forbidden: Option<(VertexId, VertexId, W)>,
 }
 
-impl<W> Default for Tally<W> {
+impl<W> Default for WeightTally<W> {
     fn default() -> Self {
         Self { sum: 0.0, count: 0, forbidden: None }
     }
@@ -98,12 +99,12 @@ fn scan<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<Wei
         median_degree: median_degree(graph),
     };
     if W::TYPE == WeightType::U32 {
-        let mut tally = Tally::<W>::default();
+        let mut tally = WeightTally::<W>::default();
         let vertices: Vec<VertexId> = sample(graph).map(|v| v as VertexId).collect();
         let ahead = vertices.chunks(ANNOUNCED).skip(1).chain([&[][..]]);
-        graph.will_need(Side::Out, Parts::Weighted, &vertices[..vertices.len().min(ANNOUNCED)]);
+        graph.will_need(Direction::Out, Parts::Weighted, &vertices[..vertices.len().min(ANNOUNCED)]);
         for (part, next) in vertices.chunks(ANNOUNCED).zip(ahead) {
-            graph.will_need(Side::Out, Parts::Weighted, next);
+            graph.will_need(Direction::Out, Parts::Weighted, next);
             part.iter().for_each(|&vertex| tally.add(graph, vertex));
         }
         return Ok(statistics(tally.sum, tally.count));
@@ -113,12 +114,13 @@ fn scan<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<Wei
         if ctx.progress.is_cancelled() {
             return (0.0, 0);
         }
-        let mut tally = Tally::<W>::default();
+        let mut tally = WeightTally::<W>::default();
         let vertices = chunk.start as VertexId..chunk.end as VertexId;
-        walk(graph, Side::Out, Parts::Weighted, vertices, |vertex| tally.add(graph, vertex));
+        walk(graph, Direction::Out, Parts::Weighted, vertices, |vertex| tally.add(graph, vertex));
         if let Some(edge) = tally.forbidden {
-            let mut all = all.lock().unwrap_or_else(|e| e.into_inner());
+            let mut all = all.lock();
             let first: &mut Option<(VertexId, VertexId, W)> = &mut all.2;
+            // The smallest source, so that the error is equal in every run.
             if first.is_none_or(|first| edge.0 < first.0) {
                 *first = Some(edge);
             }
@@ -126,10 +128,11 @@ fn scan<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<Wei
         (tally.sum, tally.count)
     });
     ctx.progress.check()?;
-    let (mut sum, mut count, forbidden) = all.into_inner().unwrap_or_else(|e| e.into_inner());
+    let (mut sum, mut count, forbidden) = all.into_inner();
     if let Some((source_vertex, target, weight)) = forbidden {
         return Err(Error::Weight { kernel: "sssp", source_vertex, target, weight: weight.to_string() });
     }
+    // Added in the order of the chunks: the mean is equal at any number of threads.
     for part in parts {
         sum += part.0;
         count += part.1;
@@ -137,10 +140,10 @@ fn scan<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<Wei
     Ok(statistics(sum, count))
 }
 
-impl<W: Weight> Tally<W> {
+impl<W: Weight> WeightTally<W> {
     /// Adds the out-edges of a vertex.
     fn add(&mut self, graph: &impl WeightedEdges, vertex: VertexId) {
-        let _ = graph.for_each_weighted_out_fragment::<W>(vertex, |targets, weights| {
+        let _ = graph.for_each_weighted_fragment::<W>(Direction::Out, vertex, |targets, weights| {
             for (&target, &weight) in targets.iter().zip(weights) {
                 match weight.distance().map(Distance::as_f64) {
                     Some(distance) if distance.is_finite() => {
@@ -159,11 +162,11 @@ impl<W: Weight> Tally<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::parallel::Pool;
-    use graph::{CsrBuilder, Direction};
+    use anden_base::parallel::Pool;
+    use anden_graph::{CsrBuilder, GraphKind};
 
     fn scanned<W: Weight>(weights: &[W]) -> Result<WeightStatistics> {
-        let mut builder = CsrBuilder::<W>::new(Direction::Directed, weights.len() + 1);
+        let mut builder = CsrBuilder::<W>::new(GraphKind::Directed, weights.len() + 1);
         weights.iter().enumerate().for_each(|(i, &w)| builder.edge(i as VertexId, i as VertexId + 1, w));
         let pool = Pool::new(2).unwrap();
         scan_weights(&Context::new(&pool), &builder.build_weighted().unwrap())
@@ -180,9 +183,9 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_arcs_leave_vertices_of_the_median_degree_or_more() {
+    fn median_degree_halves_the_arcs() {
         let of = |edges: &[(VertexId, VertexId)]| {
-            let mut builder = CsrBuilder::<u32>::new(Direction::Directed, 100);
+            let mut builder = CsrBuilder::<u32>::new(GraphKind::Directed, 100);
             edges.iter().for_each(|&(source, target)| builder.edge(source, target, 1));
             median_degree(&builder.build().unwrap())
         };

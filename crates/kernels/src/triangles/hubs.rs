@@ -1,31 +1,31 @@
-//! The lists of the first ranks as rows of bits.
+//! The oriented lists of the first ranks as rows of bits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use base::VertexId;
-use base::memory::{as_atomic_u64, zeroed_huge};
-use base::simd::and_count_ones;
+use anden_base::VertexId;
+use anden_base::memory::{as_atomic_u64, zeroed_huge};
+use anden_base::simd::and_count_ones;
 
 use super::oriented::Oriented;
 
-/// Words of a cache line, the step of the counting.
+/// Words of a cache line, the unit of counting.
 const LINE_WORDS: usize = 8;
 
-/// For each hub, which hubs of earlier rank it has an edge to.
+/// For each hub, a bit for each adjacent hub of earlier rank.
 pub(super) struct Hubs {
     words: Vec<u64>,
     len: usize,
     row_words: usize,
 }
 
-/// Rows that become those of hubs.
+/// Rows that several workers fill.
 pub(super) struct RowsToFill<'a> {
     words: &'a [AtomicU64],
     row_words: usize,
 }
 
 impl RowsToFill<'_> {
-    /// Gives a hub edges to these of earlier rank. Nobody else may do so to the same hub meanwhile.
+    /// Sets the bits of adjacent hubs of earlier rank. Only one worker may call this for a hub.
     pub(super) fn set(&self, rank: usize, earlier: &[VertexId]) {
         let row = &self.words[rank * self.row_words..][..self.row_words];
         for &v in earlier {
@@ -48,13 +48,13 @@ impl Hubs {
         hubs
     }
 
-    /// So many hubs without edges.
+    /// `len` hubs without edges.
     pub(super) fn new(len: usize) -> Self {
         let row_words = len.div_ceil(64);
         Self { words: zeroed_huge(len * row_words), len, row_words }
     }
 
-    /// The rows, for workers of which each has hubs of its own.
+    /// The rows, for workers that each fill separate hubs.
     pub(super) fn rows_to_fill(&mut self) -> RowsToFill<'_> {
         RowsToFill { words: as_atomic_u64(&mut self.words), row_words: self.row_words }
     }
@@ -67,8 +67,9 @@ impl Hubs {
         &self.words[rank * self.row_words..][..self.row_words]
     }
 
-    /// The number of bits in both `row` and the row of `hub`, whose bits are all below its rank.
+    /// The number of bits that `row` and the row of `hub` share. Bits in the row of `hub` are below its rank.
     pub(super) fn num_common(&self, row: &[u64], hub: VertexId) -> u64 {
+        // Bits from the hub's rank on are 0, so the rest of both rows is skipped.
         let len = (hub as usize / 64 + 1).min(row.len());
         and_count_ones(&row[..len], &self.row(hub as usize)[..len])
     }
@@ -79,7 +80,7 @@ impl Hubs {
         vertices.iter().map(|&v| row[v as usize / 64] >> (v % 64) & 1).sum()
     }
 
-    /// The lines that [`num_common`](Self::num_common) reads of a row.
+    /// The number of cache lines that [`num_common`](Self::num_common) reads of a row.
     pub(super) fn line_count(hub: VertexId) -> usize {
         hub as usize / (64 * LINE_WORDS) + 1
     }

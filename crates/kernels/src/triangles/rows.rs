@@ -1,28 +1,28 @@
-//! Which hubs are neighbours, as rows of bits in both directions.
+//! Adjacency of hubs as rows of bits, in both directions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use base::VertexId;
-use base::memory::{as_atomic_u64, zeroed_huge};
-use base::parallel::Pool;
+use anden_base::VertexId;
+use anden_base::memory::{as_atomic_u64, zeroed_huge};
+use anden_base::parallel::Pool;
 
-/// The side of the blocks of bits that are turned over together.
+/// The side of the bit blocks that are transposed together.
 const SIDE: usize = 64;
 
-/// For each hub, a bit for each hub that it has an edge with.
-pub(super) struct Rows {
+/// For each hub, a bit for each adjacent hub.
+pub(super) struct HubRows {
     words: Vec<u64>,
     len: usize,
     row_words: usize,
 }
 
-impl Rows {
+impl HubRows {
     /// The bytes of the rows of `len` hubs.
     pub(super) fn num_bytes(len: usize) -> u64 {
         (len.next_multiple_of(SIDE) * len.div_ceil(SIDE) * 8) as u64
     }
 
-    /// The rows of `len` hubs, of which `earlier` gives the neighbours of earlier rank.
+    /// The rows of `len` hubs. `earlier` returns the adjacent hubs of earlier rank.
     pub(super) fn build<'a>(pool: &Pool, len: usize, earlier: impl Fn(usize) -> &'a [VertexId] + Sync) -> Self {
         let row_words = len.div_ceil(SIDE);
         let mut words = zeroed_huge(len.next_multiple_of(SIDE) * row_words);
@@ -47,15 +47,15 @@ impl Rows {
         &self.words[hub * self.row_words..][..self.row_words]
     }
 
-    /// 1 if the two hubs have an edge, else 0.
+    /// 1 if the two hubs are adjacent, else 0.
     #[inline(always)]
     pub(super) fn bit(&self, a: VertexId, b: VertexId) -> u64 {
         self.words[a as usize * self.row_words + b as usize / 64] >> (b % 64) & 1
     }
 }
 
-/// Sets the bits above the diagonal of a stripe of rows to those below it in the stripe of columns.
-/// Each stripe writes words of its own, and reads such as no other writes.
+/// Copies the bits below the diagonal, in one stripe of columns, to those above it in the stripe of rows. Each stripe
+/// writes its own words, and reads words that no other stripe writes.
 fn mirror(words: &[AtomicU64], row_words: usize, stripe: usize) {
     let word = |row: usize, column: usize| &words[row * row_words + column];
     for column in stripe..row_words {
@@ -71,7 +71,7 @@ fn mirror(words: &[AtomicU64], row_words: usize, stripe: usize) {
     }
 }
 
-/// Swaps bit `j` of word `i` with bit `i` of word `j`, by halves of halves.
+/// Swaps bit `j` of word `i` with bit `i` of word `j`, by recursive halving.
 fn transpose(block: &mut [u64; SIDE]) {
     let mut half = SIDE / 2;
     let mut mask = u64::MAX >> half;
@@ -89,7 +89,7 @@ fn transpose(block: &mut [u64; SIDE]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use testkit::Random;
+    use anden_testkit::Random;
 
     #[test]
     fn rows_hold_every_pair_in_both_directions() {
@@ -98,7 +98,7 @@ mod tests {
             let lists: Vec<Vec<u32>> =
                 (0..len as u32).map(|rank| (0..rank).filter(|_| random.below(3) == 0).collect()).collect();
             for threads in [1, 2] {
-                let rows = Rows::build(&Pool::new(threads).unwrap(), len, |rank| &lists[rank]);
+                let rows = HubRows::build(&Pool::new(threads).unwrap(), len, |rank| &lists[rank]);
                 for (a, list) in lists.iter().enumerate() {
                     for b in 0..a as u32 {
                         let expected = u64::from(list.contains(&b));

@@ -1,72 +1,73 @@
 //! Triangles of a graph whose oriented copy does not fit in memory, or is not wanted there.
 //!
-//! The copy is there for some ranks at a time, as many as fit: a *part*. For each part the lists of the graph are read
-//! in the order in which they are stored, once to fill it and once to count: of each vertex `u` the earlier neighbours are
-//! made anew, and those in the part have their lists at hand. So every pair of a vertex and an earlier neighbour is looked
-//! at in one part, and each triangle is found once, as in memory. The rows of the hubs are made before the first part, and
-//! looked at beside it; where triangles are noted at their corners, there are none.
+//! The copy exists for a range of ranks at a time: a *part*, which fills the budget. Each part takes two passes over
+//! the lists in stored order: one fills the part, one counts. The counting pass gathers the earlier neighbors of each
+//! vertex `u` again; those in the part have their lists in memory. So every pair of a vertex and an earlier neighbor is
+//! tested in one part, and each triangle is found once, as in memory. The hub rows are built before the first part, and
+//! used beside it. Counting by vertex uses no hub rows.
 //!
-//! Work: that in memory (at corners, without rows), a pass over all lists, and two for each part. Memory: 8 bytes a
-//! vertex, at corners 24, one a vertex and worker, and the part.
+//! *Cost*: that in memory (by vertex, without rows), one pass over all lists, and two for each part. *Memory*: 8 bytes
+//! a vertex (by vertex 24), one for each vertex and worker, and the part.
 //!
 //! # Source
-//! X. Hu, Y. Tao, C.-W. Chung: Massive Graph Triangulation, SIGMOD 2013: a part of the edges in memory, and all vertices
-//! streamed past it. Ours differs: parts are ranges of ranks by degree, and edges between hubs are rows of bits.
+//! X. Hu, Y. Tao, C.-W. Chung: Massive Graph Triangulation, SIGMOD 2013: a part of the edges in memory, and all
+//! vertices streamed past it. Ours differs: parts are ranges of ranks by degree, and edges between hubs are rows of
+//! bits.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
-use base::VertexId;
-use base::bitmap::AtomicBitmap;
-use base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
-use graph::{Direction, Graph, InEdges, Side};
+use anden_base::VertexId;
+use anden_base::bitmap::AtomicBitmap;
+use anden_base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
+use anden_graph::{Direction, Graph, GraphKind};
+use parking_lot::Mutex;
 
-use super::corners::{Corners, Noted};
+use super::by_vertex::{Noted, VertexTriangles};
 use super::hubs::Hubs;
 use super::oriented::{DOWN, Oriented, UP, for_each_fragment, gather, ranks_by_degree};
-use super::{Counter, DEFAULT_HUBS, TriangleResult};
+use super::{DEFAULT_HUBS, TriangleCounter, TriangleResult};
 use crate::context::FIXED_BYTES;
 use crate::walk::for_each_walked_chunk;
 use crate::{Context, Medium, Result};
 
-/// Vertices of a chunk of parallel work.
+/// The number of vertices that a worker takes at a time.
 const GRAIN: usize = 1 << 12;
 
-/// A budget has room for one of this many parts at least: all lists are read twice for each part.
+/// A budget must have room for one of this many parts, since each part reads all lists twice.
 const MOST_PARTS: u64 = 8;
 
 /// Fewer hubs than this are not worth rows.
 const LEAST_HUBS: usize = 512;
 
-/// What is found at so many of the first ranks, which are corners most often, each worker adds up for itself.
+/// Each worker has its own counters for this many first ranks, which are in triangles most often.
 const NUM_HOT: usize = 1 << 12;
 
-/// Whether to do without the whole copy, which takes so many bytes. All neighbours of a vertex must be in its own lists.
-pub(super) fn is_wanted(ctx: &Context<'_>, graph: &impl InEdges, copy_bytes: u64) -> bool {
+/// Whether to avoid the whole copy of `copy_bytes` bytes. All neighbors of a vertex must be in its own lists.
+pub(super) fn is_wanted(ctx: &Context<'_>, graph: &impl Graph, copy_bytes: u64) -> bool {
     let is_wanted = match ctx.medium {
         Medium::Auto => !ctx.allows(copy_bytes),
         Medium::Memory => false,
         Medium::Disk => true,
     };
-    is_wanted && (graph.direction() == Direction::Undirected || graph.has_in_edges())
+    is_wanted && (graph.graph_kind() == GraphKind::Undirected || graph.has_lists(Direction::In))
 }
 
-/// The bytes of an entry of a part: a target, and by arcs whether they join it both ways.
+/// The bytes of an entry of a part: a target, and by arcs, whether arcs join it both ways.
 fn entry_bytes(by_arcs: bool) -> u64 {
     if by_arcs { 5 } else { 4 }
 }
 
-/// What is in memory at a time.
-struct Plan {
+/// The data that is in memory at a time.
+struct StreamingPlan {
     num_hubs: usize,
-    /// The entries of a part.
+    /// The most entries of a part.
     most_entries: usize,
 }
 
-impl Plan {
-    /// As much as the budget allows, beside so many bytes a vertex.
+impl StreamingPlan {
+    /// The largest plan that the budget allows, beside `bytes_a_vertex` for each vertex.
     fn new(
         ctx: &Context<'_>,
         graph: &impl Graph,
@@ -76,8 +77,9 @@ impl Plan {
     ) -> Result<Self> {
         let (bound, num_threads) = (graph.vertex_bound() as u64, ctx.pool.num_threads() as u64);
         let longest = Oriented::longest_list(graph);
+        // Starts in a part have 32 bits.
         let num_entries = Oriented::num_entries(graph).min(u64::from(u32::MAX));
-        // Beside that marks, and lists as they are met, in up to twice the room.
+        // Beside `bytes_a_vertex`: marks, and the current lists, in up to twice their room.
         let by_worker = bound + 16 * longest + (size_of::<u64>() * NUM_HOT) as u64;
         let held = bytes_a_vertex * bound + num_threads * by_worker + FIXED_BYTES;
         let least = entry_bytes * longest.max(num_entries.div_ceil(MOST_PARTS));
@@ -85,10 +87,11 @@ impl Plan {
         let Some(budget) = ctx.memory else {
             return Ok(Self { num_hubs: wanted_hubs, most_entries: num_entries as usize });
         };
-        // What is read ahead wants room, too, and what system and disk have of the lists.
+        // Lists that the prefetcher reads ahead, and the page cache, also need memory.
         let spare = (budget - held - least) / if graph.is_listening() { 2 } else { 1 };
         let hub_bytes = |num_hubs: usize| Hubs::num_bytes(num_hubs) + num_threads * num_hubs as u64 / 8;
         let mut num_hubs = wanted_hubs;
+        // Rows take at most half of the spare memory, because larger parts save passes.
         while hub_bytes(num_hubs) > spare / 2 {
             num_hubs = if num_hubs / 2 < LEAST_HUBS { 0 } else { num_hubs / 2 };
         }
@@ -98,19 +101,20 @@ impl Plan {
 }
 
 /// The oriented lists of a range of ranks.
-struct Part<'a> {
+struct OrientedPart<'a> {
     ranks: Range<usize>,
-    /// Where each list starts.
+    /// The start of each list.
     starts: &'a [u32],
     targets: Vec<VertexId>,
-    /// The places of targets that arcs join both ways; empty unless arcs are counted.
+    /// The positions of targets with arcs both ways; empty unless arcs are counted.
     doubles: AtomicBitmap,
 }
 
-impl Part<'_> {
-    /// Where the list of a rank is; nowhere where it is not in the part.
+impl OrientedPart<'_> {
+    /// The positions of the list of a rank; empty if the list is not in the part.
     #[inline(always)]
     fn places(&self, rank: VertexId) -> Range<usize> {
+        // Ranks below the part wrap around to numbers beyond it.
         let index = (rank as usize).wrapping_sub(self.ranks.start);
         match self.starts.get(index) {
             Some(&start) => {
@@ -120,33 +124,33 @@ impl Part<'_> {
         }
     }
 
-    /// Whether one of these ranks has a list here.
+    /// Whether the part has the list of one of these ranks.
     fn has_any(&self, ranks: &[VertexId]) -> bool {
         ranks.iter().any(|&rank| self.ranks.contains(&(rank as usize)))
     }
 }
 
-/// What one worker has of its own.
-struct Worker {
-    counter: Counter,
-    /// The earlier neighbours of the vertex at hand: hubs, and others.
+/// The data of one worker.
+struct StreamingWorker {
+    counter: TriangleCounter,
+    /// The earlier neighbors of the current vertex: hubs, and others.
     to_hubs: Vec<VertexId>,
     to_others: Vec<VertexId>,
-    /// Places in a part.
+    /// Positions in a part.
     found: Vec<u32>,
-    /// What was found at the first ranks.
+    /// The counts at the first ranks.
     hot: Vec<u64>,
 }
 
-impl Worker {
-    /// Finds the ranks of the earlier neighbours of a vertex, each once, and marks them with how they are joined.
-    fn gather<G: InEdges>(&mut self, all: &All<'_, G>, vertex: VertexId) {
+impl StreamingWorker {
+    /// Finds the ranks of the earlier neighbors of a vertex, each once, and marks them with their arc directions.
+    fn gather<G: Graph>(&mut self, all: &All<'_, G>, vertex: VertexId) {
         self.to_hubs.clear();
         self.to_others.clear();
         let rank = all.ranks[vertex as usize];
         let marks = &mut self.counter.marks;
-        for &(side, way) in all.sides {
-            for_each_fragment(all.graph, side, vertex, |list| {
+        for &(direction, way) in all.directions {
+            for_each_fragment(all.graph, direction, vertex, |list| {
                 for &neighbour in list {
                     let other = all.ranks[neighbour as usize];
                     if other < rank {
@@ -168,13 +172,14 @@ impl Worker {
         [&self.to_hubs, &self.to_others].into_iter().flatten().for_each(|&other| marks[other as usize] = 0);
     }
 
-    /// The number of neighbours of a vertex.
-    fn degree<G: InEdges>(&mut self, all: &All<'_, G>, vertex: VertexId) -> u32 {
+    /// The number of neighbors of a vertex.
+    fn degree<G: Graph>(&mut self, all: &All<'_, G>, vertex: VertexId) -> u32 {
         let marks = &mut self.counter.marks;
         let mut num_found = 0;
+        // The first round counts and marks the neighbors, the second clears the marks.
         for new in [1, 0] {
-            for &(side, _) in all.sides {
-                for_each_fragment(all.graph, side, vertex, |list| {
+            for &(direction, _) in all.directions {
+                for_each_fragment(all.graph, direction, vertex, |list| {
                     for &neighbour in list {
                         let old = std::mem::replace(&mut marks[neighbour as usize], new);
                         num_found += u32::from(old < new && neighbour != vertex);
@@ -185,9 +190,9 @@ impl Worker {
         num_found
     }
 
-    /// Notes the triangles of the vertex at hand whose second vertex is in the part.
-    fn note(&mut self, rank: usize, part: &Part<'_>, counts: &[AtomicU64], by_arcs: bool) {
-        let Self { counter: Counter { marks, .. }, to_others, found, hot, .. } = self;
+    /// Counts the triangles of the current vertex with their second vertex in the part, at all three vertices.
+    fn note(&mut self, rank: usize, part: &OrientedPart<'_>, counts: &[AtomicU64], by_arcs: bool) {
+        let Self { counter: TriangleCounter { marks, .. }, to_others, found, hot, .. } = self;
         let mut add = |rank: usize, num: u64| match hot.get_mut(rank) {
             Some(count) => *count += num,
             None => _ = counts[rank].fetch_add(num, Ordering::Relaxed),
@@ -212,22 +217,23 @@ impl Worker {
     }
 }
 
-/// What all workers see.
+/// The data that all workers share.
 struct All<'a, G> {
     ctx: &'a Context<'a>,
     graph: &'a G,
-    /// The lists of a vertex, and how what is in them is joined to it.
-    sides: &'a [(Side, u8)],
+    /// The lists of a vertex, and the arc direction of their entries.
+    directions: &'a [(Direction, u8)],
     ranks: Vec<VertexId>,
     num_hubs: usize,
-    workers: Vec<Mutex<Worker>>,
+    workers: Vec<Mutex<StreamingWorker>>,
 }
 
-/// Counts the triangles with as much of the copy at a time as the budget allows.
-pub(super) fn count<G: InEdges>(ctx: &Context<'_>, graph: &G, wanted_hubs: Option<usize>) -> Result<TriangleResult> {
+/// Counts the triangles, with as large parts as the budget allows.
+pub(super) fn count<G: Graph>(ctx: &Context<'_>, graph: &G, wanted_hubs: Option<usize>) -> Result<TriangleResult> {
     let started = Instant::now();
     let wanted_hubs = wanted_hubs.unwrap_or(DEFAULT_HUBS).min(graph.vertex_bound());
-    let Plan { num_hubs, most_entries } = Plan::new(ctx, graph, "triangles", [8, entry_bytes(false)], wanted_hubs)?;
+    let StreamingPlan { num_hubs, most_entries } =
+        StreamingPlan::new(ctx, graph, "triangles", [8, entry_bytes(false)], wanted_hubs)?;
     ctx.progress.stage("triangles: orient", None);
     let all = All::new(ctx, graph, num_hubs)?;
     let mut hubs = Hubs::new(num_hubs);
@@ -246,12 +252,17 @@ pub(super) fn count<G: InEdges>(ctx: &Context<'_>, graph: &G, wanted_hubs: Optio
     Ok(TriangleResult { triangles, by_vertex: None, preparation_seconds, copy_bytes, num_hubs })
 }
 
-/// Notes triangles at their corners with as much of the copy at a time as the budget allows.
-pub(super) fn corners<G: InEdges>(ctx: &Context<'_>, graph: &G, kernel: &'static str, noted: Noted) -> Result<Corners> {
+/// Counts the triangles at each vertex, with as large parts as the budget allows.
+pub(super) fn by_vertex<G: Graph>(
+    ctx: &Context<'_>,
+    graph: &G,
+    kernel: &'static str,
+    noted: Noted,
+) -> Result<VertexTriangles> {
     let started = Instant::now();
     let by_arcs = noted == Noted::Arcs;
-    // Ranks, lengths or places, counts, degrees; in the end, a result in place of lengths and part.
-    let Plan { most_entries, .. } = Plan::new(ctx, graph, kernel, [24, entry_bytes(by_arcs)], 0)?;
+    // Ranks, lengths or starts, counts, degrees; at the end, a result replaces lengths and part.
+    let StreamingPlan { most_entries, .. } = StreamingPlan::new(ctx, graph, kernel, [24, entry_bytes(by_arcs)], 0)?;
     ctx.progress.stage("corners: orient", None);
     let all = All::new(ctx, graph, 0)?;
     let mut degrees = vec![0; if noted == Noted::Triangle { 0 } else { graph.vertex_bound() }];
@@ -280,16 +291,16 @@ pub(super) fn corners<G: InEdges>(ctx: &Context<'_>, graph: &G, kernel: &'static
     for worker in workers {
         counts.iter_mut().zip(&worker.hot).for_each(|(count, more)| *count += more);
     }
-    Ok(Corners { counts, degrees, ranks, preparation_seconds, copy_bytes, num_hubs: 0 })
+    Ok(VertexTriangles { counts, degrees, ranks, preparation_seconds, copy_bytes, num_hubs: 0 })
 }
 
-/// Turns the lengths of lists from `first` on into where they start, for as many as have `most_entries` together; gives
-/// their ranks, and how many entries they have.
+/// Turns the lengths of lists, from `first` on, into starts, for the lists that fit in `most_entries`. Returns their
+/// ranks and their number of entries.
 fn place(lens: &mut [u32], first: usize, most_entries: usize) -> (Range<usize>, usize) {
     let mut start = 0_usize;
     for (rank, len) in lens.iter_mut().enumerate().skip(first) {
         let end = start + *len as usize;
-        // A list alone always fits.
+        // A single list always fits.
         if end > most_entries && start > 0 {
             return (first..rank, start);
         }
@@ -299,38 +310,39 @@ fn place(lens: &mut [u32], first: usize, most_entries: usize) -> (Range<usize>, 
     (first..lens.len(), start)
 }
 
-impl<'a, G: InEdges> All<'a, G> {
+impl<'a, G: Graph> All<'a, G> {
     fn new(ctx: &'a Context<'a>, graph: &'a G, num_hubs: usize) -> Result<Self> {
         let bound = graph.vertex_bound();
         let worker = || {
             let (to_hubs, to_others, found) = Default::default();
-            let counter = Counter::new(bound, num_hubs);
-            Mutex::new(Worker { counter, to_hubs, to_others, found, hot: vec![0; NUM_HOT.min(bound)] })
+            let counter = TriangleCounter::new(bound, num_hubs);
+            Mutex::new(StreamingWorker { counter, to_hubs, to_others, found, hot: vec![0; NUM_HOT.min(bound)] })
         };
         let ranks = ranks_by_degree(ctx, graph)?;
-        let sides: &[(Side, u8)] = match graph.direction() {
-            Direction::Undirected => &[(Side::Out, DOWN)],
-            Direction::Directed => &[(Side::Out, DOWN), (Side::In, UP)],
+        let directions: &[(Direction, u8)] = match graph.graph_kind() {
+            GraphKind::Undirected => &[(Direction::Out, DOWN)],
+            GraphKind::Directed => &[(Direction::Out, DOWN), (Direction::In, UP)],
         };
         let workers = (0..ctx.pool.num_threads()).map(|_| worker()).collect();
-        Ok(Self { ctx, graph, sides, ranks, num_hubs, workers })
+        Ok(Self { ctx, graph, directions, ranks, num_hubs, workers })
     }
 
-    /// The ranks, and the workers with what they found.
-    fn into_parts(self) -> (Vec<VertexId>, impl Iterator<Item = Worker>) {
-        let workers = self.workers.into_iter().map(|worker| worker.into_inner().unwrap_or_else(|e| e.into_inner()));
+    /// The ranks, and the workers with their counts.
+    fn into_parts(self) -> (Vec<VertexId>, impl Iterator<Item = StreamingWorker>) {
+        let workers = self.workers.into_iter().map(Mutex::into_inner);
         (self.ranks, workers)
     }
 
-    /// Calls `body` with one part after the other, and whether it is the first; there is at least one. Gives the entries
-    /// of the largest.
+    /// Calls `body` with each part, and whether it is the first; at least one part exists. Returns the entries of the
+    /// largest part.
     fn for_each_part(
         &self,
         mut lens: Vec<u32>,
         most_entries: usize,
         by_arcs: bool,
-        body: impl Fn(&Part<'_>, bool) -> Result<()>,
+        body: impl Fn(&OrientedPart<'_>, bool) -> Result<()>,
     ) -> Result<usize> {
+        // The first part also counts the pairs of hubs, so one part exists without any entry.
         let (mut first, mut most_held) = (self.num_hubs, 0);
         loop {
             let (ranks, num_entries) = place(&mut lens, first, most_entries);
@@ -344,10 +356,10 @@ impl<'a, G: InEdges> All<'a, G> {
         }
     }
 
-    /// Calls `body` with each vertex of these ranks, and its rank, in the order in which lists are stored.
-    fn walk(&self, ranks: Range<usize>, body: impl Fn(&mut Worker, VertexId, usize) + Sync) -> Result<()> {
+    /// Calls `body` with each vertex of these ranks, and its rank, in stored order.
+    fn walk(&self, ranks: Range<usize>, body: impl Fn(&mut StreamingWorker, VertexId, usize) + Sync) -> Result<()> {
         for_each_walked_chunk(self.ctx, self.graph, GRAIN, None, |worker, chunk| {
-            let worker = &mut self.workers[worker].lock().unwrap_or_else(|e| e.into_inner());
+            let worker = &mut self.workers[worker].lock();
             if !self.ctx.progress.is_cancelled() {
                 for vertex in chunk {
                     let rank = self.ranks[vertex] as usize;
@@ -361,8 +373,9 @@ impl<'a, G: InEdges> All<'a, G> {
         Ok(self.graph.check()?)
     }
 
-    /// The lengths of the oriented lists, by rank. Calls `body` with each vertex when its earlier neighbours are gathered.
-    fn lengths(&self, body: impl Fn(&mut Worker, VertexId, usize) + Sync) -> Result<Vec<u32>> {
+    /// The lengths of the oriented lists, by rank. Calls `body` with each vertex after its earlier neighbors are
+    /// gathered.
+    fn lengths(&self, body: impl Fn(&mut StreamingWorker, VertexId, usize) + Sync) -> Result<Vec<u32>> {
         let mut lens = vec![0; self.ranks.len()];
         let slots = as_atomic_u32(&mut lens);
         self.walk(0..self.ranks.len(), |worker, vertex, rank| {
@@ -375,8 +388,14 @@ impl<'a, G: InEdges> All<'a, G> {
         Ok(lens)
     }
 
-    /// The lists of these ranks, which start there among so many entries.
-    fn part<'s>(&self, starts: &'s [u32], ranks: Range<usize>, num_entries: usize, by_arcs: bool) -> Result<Part<'s>> {
+    /// The lists of these ranks, with the given starts among `num_entries` entries.
+    fn part<'s>(
+        &self,
+        starts: &'s [u32],
+        ranks: Range<usize>,
+        num_entries: usize,
+        by_arcs: bool,
+    ) -> Result<OrientedPart<'s>> {
         let mut targets = zeroed_huge(num_entries);
         let slots: &[AtomicU32] = as_atomic_u32(&mut targets);
         let doubles = AtomicBitmap::new(if by_arcs { num_entries } else { 0 });
@@ -392,20 +411,24 @@ impl<'a, G: InEdges> All<'a, G> {
             }
             worker.forget();
         })?;
-        Ok(Part { ranks, starts, targets, doubles })
+        Ok(OrientedPart { ranks, starts, targets, doubles })
     }
 
-    /// Counts the triangles whose second vertex is in the part, and those of which that is a hub.
-    fn count(&self, hubs: &Hubs, part: &Part<'_>, with_hubs: bool) -> Result<()> {
+    /// Counts the triangles with their second vertex in the part and, with `with_hubs`, those with a hub as second
+    /// vertex.
+    fn count(&self, hubs: &Hubs, part: &OrientedPart<'_>, with_hubs: bool) -> Result<()> {
         self.walk(0..self.ranks.len(), |worker, vertex, rank| {
             worker.gather(self, vertex);
+            // `add_others` sets marks of its own.
             worker.forget();
-            let Worker { counter, to_hubs, to_others, .. } = worker;
+            let StreamingWorker { counter, to_hubs, to_others, .. } = worker;
+            // Hub rows are complete before the first part, so the first part alone counts pairs of hubs.
             if with_hubs && rank < hubs.len() {
                 counter.add_hub(hubs, rank, to_hubs);
             } else if with_hubs {
                 counter.add_hubs(hubs, to_hubs);
             }
+            // Marks cost a pass over the list, which is wasted if the part has none of these lists.
             if part.has_any(to_others) {
                 counter.add_others([to_hubs, to_others], |v| &part.targets[part.places(v)]);
             }

@@ -1,35 +1,35 @@
-//! The serial check of triangle counts: sorted lists merged.
+//! The serial verifier of triangle counts: merges of sorted lists.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use base::VertexId;
-use graph::Graph;
+use anden_base::VertexId;
+use anden_graph::{Direction, Graph};
 
 use super::TriangleResult;
 
-/// Checks the counts: every edge merges the sorted neighbours of its ends, which finds each triangle
-/// at each of its three edges, and so once for each corner, which is the neighbour that they share.
+/// Checks the counts. For every edge, it merges the sorted neighbors of both ends. This finds each triangle at each of
+/// its three edges, and so once at each vertex, as the neighbor that the ends share.
 ///
 /// # Errors
 /// The counts differ.
 pub fn verify(graph: &impl Graph, result: &TriangleResult) -> Result<(), String> {
     let neighbours = simple_neighbours(graph);
-    let mut corners = vec![0_u64; neighbours.len()];
+    let mut by_vertex = vec![0_u64; neighbours.len()];
     for (vertex, list) in neighbours.iter().enumerate() {
         for &other in list.iter().filter(|&&other| (other as usize) > vertex) {
-            for_each_common(list, &neighbours[other as usize], |corner| corners[corner as usize] += 1);
+            for_each_common(list, &neighbours[other as usize], |corner| by_vertex[corner as usize] += 1);
         }
     }
     if let Some(found) = &result.by_vertex {
-        if found.len() != corners.len() {
-            return Err(format!("{} counts for {} vertices", found.len(), corners.len()));
+        if found.len() != by_vertex.len() {
+            return Err(format!("{} counts for {} vertices", found.len(), by_vertex.len()));
         }
-        if let Some(v) = (0..corners.len()).find(|&v| found[v] != corners[v]) {
-            return Err(format!("{} triangles were counted at vertex {v}, and there are {}", found[v], corners[v]));
+        if let Some(v) = (0..by_vertex.len()).find(|&v| found[v] != by_vertex[v]) {
+            return Err(format!("{} triangles were counted at vertex {v}, and there are {}", found[v], by_vertex[v]));
         }
     }
-    let expected = corners.iter().sum::<u64>() / 3;
+    let expected = by_vertex.iter().sum::<u64>() / 3;
     if result.triangles == expected {
         Ok(())
     } else {
@@ -37,12 +37,12 @@ pub fn verify(graph: &impl Graph, result: &TriangleResult) -> Result<(), String>
     }
 }
 
-/// The neighbours of each vertex in either direction, ascending, without itself and without repetitions.
+/// The neighbors of each vertex in either direction, ascending and distinct, without the vertex itself.
 fn simple_neighbours(graph: &impl Graph) -> Vec<Vec<VertexId>> {
     let bound = graph.vertex_bound();
     let mut neighbours = vec![Vec::new(); bound];
     for source in 0..bound as VertexId {
-        let _ = graph.for_each_out_fragment(source, |fragment| {
+        let _ = graph.for_each_fragment(Direction::Out, source, |fragment| {
             for &target in fragment.iter().filter(|&&target| target != source) {
                 neighbours[source as usize].push(target);
                 neighbours[target as usize].push(source);

@@ -1,49 +1,52 @@
-//! The part of a component that one pass finds around a hub.
+//! The core: the part of a hub's component that one pass finds.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::Ordering;
 
-use base::VertexId;
-use base::bitmap::{AtomicBitmap, ones};
-use graph::{DensePage, InEdges, Page, WantedLists, vertices_of};
+use anden_base::VertexId;
+use anden_base::bitmap::{AtomicBitmap, ones};
+use anden_graph::{DensePage, Direction, Graph, Page, VertexMask, vertices_of};
 
-use super::{Run, Sides};
+use super::{WccLists, WccSearch};
 use crate::Result;
 use crate::vertex_subset::each_word;
 
-/// A vertex is a hub if it has one of so many vertices as neighbour.
+/// A hub has one in this many vertices as neighbors.
 const HUB_SHARE: usize = 64;
 
-/// Neighbours of a sampled vertex among which hubs are looked for.
+/// The neighbors of a sampled vertex that may be hubs.
 const PICKED: usize = 2;
 
-impl<G: InEdges> Run<'_, G> {
-    /// A hub, if all its neighbours can be found: the vertex of the highest degree among neighbours of a sample. Where
-    /// there is a vertex of so many edges, about as large a share of all edges leads to it.
+impl<G: Graph> WccSearch<'_, G> {
+    /// The vertex with the highest degree among neighbors of a sample, if it is a hub and all its neighbors can be
+    /// found. A hub's share of these neighbors is about its share of all edges.
     pub(super) fn hub(&self) -> Option<VertexId> {
-        if self.sides() == Sides::Unknown {
+        if self.lists() == WccLists::Unknown {
             return None;
         }
-        let has_in_lists = self.sides() == Sides::Both;
+        let has_in_lists = self.lists() == WccLists::Both;
         let mut neighbours = Vec::new();
         for v in self.forest.sample() {
             let mut see = |list: &[VertexId]| {
                 neighbours.extend(list.iter().step_by((list.len() / PICKED).max(1)).take(PICKED));
+                // The first fragment suffices for a sample.
                 ControlFlow::Break(())
             };
-            let _ = self.graph.for_each_out_fragment(v, &mut see);
+            let _ = self.graph.for_each_fragment(Direction::Out, v, &mut see);
             if has_in_lists {
-                let _ = self.graph.for_each_in_fragment(v, &mut see);
+                let _ = self.graph.for_each_fragment(Direction::In, v, &mut see);
             }
         }
         neighbours.sort_unstable();
         neighbours.dedup();
-        let degree = |v: VertexId| self.graph.out_degree(v) + if has_in_lists { self.graph.in_degree(v) } else { 0 };
+        let degree = |v: VertexId| {
+            self.graph.degree(Direction::Out, v) + if has_in_lists { self.graph.degree(Direction::In, v) } else { 0 }
+        };
         let largest = neighbours.into_iter().map(|v| (degree(v), v)).max();
         largest.filter(|&(degree, _)| degree >= (self.graph.vertex_bound() / HUB_SHARE).max(1)).map(|(_, hub)| hub)
     }
 
-    /// Grows the hub's component by one pass and links all others; gives a vertex of the component.
+    /// Grows the hub's component by one pass, then links all other vertices. Returns a vertex of the component.
     pub(super) fn link_outside_core(&self, hub: VertexId) -> Result<Option<VertexId>> {
         let core = AtomicBitmap::new(self.graph.vertex_bound());
         core.set(hub as usize);
@@ -53,26 +56,26 @@ impl<G: InEdges> Run<'_, G> {
             });
             ControlFlow::Continue(())
         };
-        let _ = self.graph.for_each_out_fragment(hub, &mut join_all);
-        let both = self.sides() == Sides::Both;
+        let _ = self.graph.for_each_fragment(Direction::Out, hub, &mut join_all);
+        let both = self.lists() == WccLists::Both;
         if both {
-            let _ = self.graph.for_each_in_fragment(hub, &mut join_all);
+            let _ = self.graph.for_each_fragment(Direction::In, hub, &mut join_all);
         }
         self.each_chunk(|chunk| {
             self.forest.plant(chunk.clone());
-            self.each_out_page(chunk.clone(), |page| self.join(page, &core, Lists::Out));
+            self.each_page(Direction::Out, chunk.clone(), |page| self.join(page, &core, Direction::Out));
             if both {
-                self.each_in_page(chunk, |page| self.join(page, &core, Lists::In));
+                self.each_page(Direction::In, chunk, |page| self.join(page, &core, Direction::In));
             }
         })?;
-        // The forest knows the members by the smallest of them, until every one points at it.
+        // In the forest, the smallest member stands for the core until every member points at its root.
         let words = core.words().iter().map(|word| word.load(Ordering::Relaxed)).enumerate();
         let first = words.flat_map(|(i, word)| ones(word).map(move |bit| (i * 64 + bit) as VertexId)).next();
         let first = first.unwrap_or(hub);
         self.each_chunk(|chunk| {
-            self.each_out_page(chunk.clone(), |page| self.link_others(page, &core, first, Lists::Out));
+            self.each_page(Direction::Out, chunk.clone(), |page| self.link_others(page, &core, first, Direction::Out));
             if both {
-                self.each_in_page(chunk, |page| self.link_others(page, &core, first, Lists::In));
+                self.each_page(Direction::In, chunk, |page| self.link_others(page, &core, first, Direction::In));
             }
         })?;
         let root = self.forest.root(first);
@@ -85,10 +88,10 @@ impl<G: InEdges> Run<'_, G> {
         Ok(Some(first))
     }
 
-    /// Links every vertex to all its out-neighbours, in the order of the lists.
+    /// Links every vertex to all its out-neighbors, in stored order.
     ///
-    /// Vertices that are known to be of the component of `seed` are a bitmap, which stays in the cache: of most edges,
-    /// both ends are soon found there, and nothing else is looked at.
+    /// A bitmap in the cache holds the vertices that are known to be in the component of `seed`. Soon most edges have
+    /// both ends there, and need no look at the forest.
     pub(super) fn link_around(&self, seed: VertexId) -> Result<()> {
         let core = AtomicBitmap::new(self.graph.vertex_bound());
         core.set(seed as usize);
@@ -98,16 +101,17 @@ impl<G: InEdges> Run<'_, G> {
             }
             for w in std::iter::once(v).chain(list.iter().copied()) {
                 if !contains(&core, w) {
+                    // Other workers may skip `w` before the link is made: components are read after the pass only.
                     core.set(w as usize);
                     self.forest.link(seed, w);
                 }
             }
         };
         self.each_chunk(|chunk| {
-            self.each_out_page(chunk, |page| match page {
+            self.each_page(Direction::Out, chunk, |page| match page {
                 Page::Dense(page) => page.lists().for_each(|(v, list)| link(v, list)),
-                Page::Patched(vertices) => WantedLists::groups(vertices).for_each(|group| {
-                    self.graph.for_each_out_fragment_of(&group, |v, list| {
+                Page::Patched(vertices) => VertexMask::groups(vertices).for_each(|group| {
+                    self.graph.for_each_fragment_of(Direction::Out, &group, |v, list| {
                         link(v, list);
                         ControlFlow::Continue(())
                     });
@@ -117,24 +121,17 @@ impl<G: InEdges> Run<'_, G> {
         })
     }
 
-    fn each_out_page(&self, chunk: Range<VertexId>, body: impl Fn(Page<'_, G::Offset>)) {
-        let _ = self.graph.for_each_out_page(chunk, |page| {
+    fn each_page(&self, direction: Direction, chunk: Range<VertexId>, body: impl Fn(Page<'_, G::Offset>)) {
+        let _ = self.graph.for_each_page(direction, chunk, |page| {
             body(page);
             ControlFlow::Continue(())
         });
     }
 
-    fn each_in_page(&self, chunk: Range<VertexId>, body: impl Fn(Page<'_, G::Offset>)) {
-        let _ = self.graph.for_each_in_page(chunk, |page| {
-            body(page);
-            ControlFlow::Continue(())
-        });
-    }
-
-    /// Calls `body` with those of the vertices that are not in the core, group by group.
+    /// Calls `body` with the vertices outside the core, group by group.
     #[inline(always)]
-    fn each_outside_group(&self, vertices: Range<VertexId>, core: &AtomicBitmap, mut body: impl FnMut(WantedLists)) {
-        for group in WantedLists::groups(vertices) {
+    fn each_outside_group(&self, vertices: Range<VertexId>, core: &AtomicBitmap, mut body: impl FnMut(VertexMask)) {
+        for group in VertexMask::groups(vertices) {
             let outside = group.without(&group.set_in(core));
             if !outside.is_empty() {
                 body(outside);
@@ -142,33 +139,11 @@ impl<G: InEdges> Run<'_, G> {
         }
     }
 
-    /// Those of the wanted lists that stand in one slice, and that slice.
-    #[inline(always)]
-    fn dense_lists(&self, lists: Lists, wanted: &WantedLists) -> Option<(DensePage<'_, G::Offset>, WantedLists)> {
-        match lists {
-            Lists::Out => self.graph.dense_out_lists(wanted),
-            Lists::In => self.graph.dense_in_lists(wanted),
-        }
-    }
-
-    #[inline(always)]
-    fn each_fragment_of(
-        &self,
-        lists: Lists,
-        wanted: &WantedLists,
-        body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
-    ) {
-        match lists {
-            Lists::Out => self.graph.for_each_out_fragment_of(wanted, body),
-            Lists::In => self.graph.for_each_in_fragment_of(wanted, body),
-        }
-    }
-
-    /// Lets the vertices of a page join that have a neighbour in the core.
-    fn join(&self, page: Page<'_, G::Offset>, core: &AtomicBitmap, lists: Lists) {
+    /// Adds the vertices of a page with a neighbor in the core to the core.
+    fn join(&self, page: Page<'_, G::Offset>, core: &AtomicBitmap, direction: Direction) {
         let is_joining = |list: &[VertexId]| list.iter().any(|&u| contains(core, u));
         let join_word = |page: &DensePage<'_, G::Offset>, index, outside| {
-            // Where a list is left is not foreseen: the next ones are fetched meanwhile.
+            // Lists are left at unpredictable points, so the next ones are prefetched.
             vertices_of(index, outside).for_each(|v| page.prefetch((v - page.first()) as usize));
             let joining = vertices_of(index, outside).filter(|v| is_joining(page.list((v - page.first()) as usize)));
             joining.for_each(|v| join(core, v));
@@ -178,11 +153,12 @@ impl<G: InEdges> Run<'_, G> {
                 each_outsider(page.vertices(), core, |index, outside| join_word(&page, index, outside))
             }
             Page::Patched(vertices) => self.each_outside_group(vertices, core, |mut outside| {
-                if let Some((page, dense)) = self.dense_lists(lists, &outside) {
+                // Unchanged lists of a patched page are read at the speed of a dense page.
+                if let Some((page, dense)) = self.graph.dense_lists(direction, &outside) {
                     dense.words().for_each(|(index, outside)| join_word(&page, index, outside));
                     outside = outside.without(&dense);
                 }
-                self.each_fragment_of(lists, &outside, |v, list| match is_joining(list) {
+                self.graph.for_each_fragment_of(direction, &outside, |v, list| match is_joining(list) {
                     true => {
                         join(core, v);
                         ControlFlow::Break(())
@@ -194,8 +170,8 @@ impl<G: InEdges> Run<'_, G> {
         }
     }
 
-    /// Links the vertices outside the core to all their neighbours.
-    fn link_others(&self, page: Page<'_, G::Offset>, core: &AtomicBitmap, first: VertexId, lists: Lists) {
+    /// Links the vertices outside the core to all their neighbors.
+    fn link_others(&self, page: Page<'_, G::Offset>, core: &AtomicBitmap, first: VertexId, direction: Direction) {
         let link = |v: VertexId, list: &[VertexId]| {
             for &u in list {
                 self.forest.link(v, if contains(core, u) { first } else { u });
@@ -209,11 +185,11 @@ impl<G: InEdges> Run<'_, G> {
                 each_outsider(page.vertices(), core, |index, outside| link_word(&page, index, outside))
             }
             Page::Patched(vertices) => self.each_outside_group(vertices, core, |mut outside| {
-                if let Some((page, dense)) = self.dense_lists(lists, &outside) {
+                if let Some((page, dense)) = self.graph.dense_lists(direction, &outside) {
                     dense.words().for_each(|(index, outside)| link_word(&page, index, outside));
                     outside = outside.without(&dense);
                 }
-                self.each_fragment_of(lists, &outside, |v, list| {
+                self.graph.for_each_fragment_of(direction, &outside, |v, list| {
                     link(v, list);
                     ControlFlow::Continue(())
                 });
@@ -223,19 +199,12 @@ impl<G: InEdges> Run<'_, G> {
     }
 }
 
-/// Which lists are read.
-#[derive(Clone, Copy, Debug)]
-enum Lists {
-    Out,
-    In,
-}
-
 #[inline(always)]
 fn contains(core: &AtomicBitmap, vertex: VertexId) -> bool {
     core.words()[vertex as usize / 64].load(Ordering::Relaxed) >> (vertex % 64) & 1 == 1
 }
 
-/// Lets a vertex join. A chunk of vertices has one worker, and no word is in two of them, so no locked instruction is
+/// Adds a vertex to the core. One worker owns a chunk, and chunks share no word, so no atomic read-modify-write is
 /// needed.
 #[inline(always)]
 fn join(core: &AtomicBitmap, vertex: VertexId) {
@@ -243,7 +212,7 @@ fn join(core: &AtomicBitmap, vertex: VertexId) {
     word.store(word.load(Ordering::Relaxed) | 1 << (vertex % 64), Ordering::Relaxed);
 }
 
-/// Calls `body` with each word of the range, and those of its vertices that are not in the core.
+/// Calls `body` with each word of the range, and with its vertices outside the core.
 #[inline(always)]
 fn each_outsider(vertices: Range<VertexId>, core: &AtomicBitmap, mut body: impl FnMut(usize, u64)) {
     each_word(vertices, |index, mask| body(index, !core.words()[index].load(Ordering::Relaxed) & mask));

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use base::VertexId;
-use base::simd::prefetch;
-use graph::{InEdges, Page, PageOffset, WantedLists, vertices_of};
+use anden_base::VertexId;
+use anden_base::simd::prefetch;
+use anden_graph::{Direction, Graph, Page, PageOffset, VertexMask, vertices_of};
 
-/// Vertices ahead whose pointers are fetched.
+/// Prefetch distance of pointers, in vertices.
 const LOOKAHEAD: usize = 16;
 
-/// The trees: each vertex points at one of its component whose id is not larger.
+/// The trees: each vertex points at a vertex of its component with a smaller or equal id.
 pub(super) struct Forest<'a>(pub(super) &'a [AtomicU32]);
 
 impl Forest<'_> {
@@ -24,11 +24,12 @@ impl Forest<'_> {
     /// Joins the trees of `u` and `v`.
     #[inline]
     pub(super) fn link(&self, u: VertexId, v: VertexId) {
+        // Relaxed suffices: every pointer ever stored leads to a vertex of the component.
         let (mut a, mut b) = (self.parent(u), self.parent(v));
         while a != b {
             let (low, high) = (a.min(b), a.max(b));
-            // Only a root may be hung up: its pointer still leads to itself. Most are none, and a locked
-            // instruction that fails costs as much as one that succeeds, so look first.
+            // Only a root may get a new pointer: its own still leads to itself. Most vertices are no roots, and a
+            // failing compare-exchange costs no less than a successful one. So the plain load comes first.
             let slot = &self.0[high as usize];
             let above = match slot.load(Ordering::Relaxed) {
                 above if above == high => {
@@ -46,12 +47,12 @@ impl Forest<'_> {
         }
     }
 
-    /// Lets each vertex of the chunk point at itself.
+    /// Points each vertex of the chunk at itself.
     pub(super) fn plant(&self, chunk: Range<VertexId>) {
         chunk.for_each(|v| self.point(v, v));
     }
 
-    /// Lets `v` point at a vertex of its component whose id is not larger; no link may be under way.
+    /// Points `v` at a vertex of its component with a smaller or equal id. No link may run concurrently.
     #[inline(always)]
     pub(super) fn point(&self, v: VertexId, at: VertexId) {
         self.0[v as usize].store(at, Ordering::Relaxed);
@@ -70,7 +71,7 @@ impl Forest<'_> {
         }
     }
 
-    /// Lets `v` point at its root, and gives it; fetches what vertices a little further need.
+    /// Points `v` at its root and returns the root. Prefetches for vertices further ahead.
     #[inline(always)]
     pub(super) fn flatten(&self, v: VertexId) -> VertexId {
         if let Some(ahead) = self.0.get(v as usize + LOOKAHEAD) {
@@ -79,32 +80,33 @@ impl Forest<'_> {
         let parent = self.parent(v);
         let root = self.root(parent);
         if root != parent {
-            // A concurrent link may have moved the root of `v` itself, but not another vertex: then `v`
-            // was a root, and its parent was `v`, whose root is what the link made it.
+            // A concurrent link may have changed the pointer of `v` only if `v` was a root. Then `parent` was `v`, and
+            // `root` is the root that the link set.
             self.0[v as usize].store(root, Ordering::Relaxed);
         }
         root
     }
 
-    /// Lets each vertex of the chunk point at its root.
+    /// Points each vertex of the chunk at its root.
     pub(super) fn flatten_all(&self, chunk: Range<VertexId>) {
         for v in chunk {
             self.flatten(v);
         }
     }
 
-    /// The first links; also the start value of every vertex.
-    pub(super) fn point_at_first<G: InEdges>(&self, graph: &G, chunk: Range<VertexId>) {
+    /// Makes the first links, and gives every vertex its initial pointer.
+    pub(super) fn point_at_first<G: Graph>(&self, graph: &G, chunk: Range<VertexId>) {
         let set = |v: VertexId, first: Option<&VertexId>| {
             self.0[v as usize].store(first.map_or(v, |&first| first.min(v)), Ordering::Relaxed);
         };
-        let _ = graph.for_each_out_page(chunk, |page| {
+        let _ = graph.for_each_page(Direction::Out, chunk, |page| {
             match page {
                 Page::Dense(page) => page.lists().for_each(|(v, list)| set(v, list.first())),
                 Page::Empty(vertices) => vertices.for_each(|v| set(v, None)),
-                Page::Patched(vertices) => WantedLists::groups(vertices).for_each(|group| {
+                Page::Patched(vertices) => VertexMask::groups(vertices).for_each(|group| {
+                    // An empty list may have no fragment.
                     group.vertices().for_each(|v| set(v, None));
-                    graph.for_each_out_fragment_of(&group, |v, list| {
+                    graph.for_each_fragment_of(Direction::Out, &group, |v, list| {
                         set(v, list.first());
                         if list.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                     });
@@ -114,9 +116,10 @@ impl Forest<'_> {
         });
     }
 
-    /// Links each vertex to its second neighbour, or to the first that was larger than itself.
-    pub(super) fn link_second<G: InEdges>(&self, graph: &G, chunk: Range<VertexId>) {
-        let _ = graph.for_each_out_page(chunk, |page| {
+    /// Links each vertex to its second neighbor. A list of one entry links to that entry: the first links skip larger
+    /// neighbors.
+    pub(super) fn link_second<G: Graph>(&self, graph: &G, chunk: Range<VertexId>) {
+        let _ = graph.for_each_page(Direction::Out, chunk, |page| {
             match page {
                 Page::Dense(page) => {
                     for (i, v) in page.vertices().enumerate() {
@@ -130,8 +133,8 @@ impl Forest<'_> {
                         }
                     }
                 }
-                Page::Patched(vertices) => WantedLists::groups(vertices).for_each(|group| {
-                    graph.for_each_out_fragment_of(&group, |v, list| match second(list) {
+                Page::Patched(vertices) => VertexMask::groups(vertices).for_each(|group| {
+                    graph.for_each_fragment_of(Direction::Out, &group, |v, list| match second(list) {
                         Some(&u) => {
                             self.link(v, u);
                             ControlFlow::Break(())
@@ -145,53 +148,54 @@ impl Forest<'_> {
         });
     }
 
-    /// The root of most of a sample of the vertices that have edges.
-    pub(super) fn sample_largest<G: InEdges>(&self, graph: &G) -> Option<VertexId> {
+    /// The most frequent root in a sample of the vertices with edges.
+    pub(super) fn sample_largest<G: Graph>(&self, graph: &G) -> Option<VertexId> {
         let mut counts = HashMap::new();
-        for v in self.sample().filter(|&v| graph.out_degree(v) > 0) {
+        for v in self.sample().filter(|&v| graph.degree(Direction::Out, v) > 0) {
             *counts.entry(self.root(v)).or_insert(0) += 1;
         }
+        // Ties go to the smaller root: the order of the map is arbitrary.
         counts.into_iter().max_by_key(|&(root, count)| (count, Reverse(root))).map(|(root, _): (_, u64)| root)
     }
 
     /// The vertex with the longest out-list in a sample.
-    pub(super) fn sample_busiest<G: InEdges>(&self, graph: &G) -> Option<VertexId> {
-        self.sample().max_by_key(|&v| (graph.out_degree(v), Reverse(v)))
+    pub(super) fn sample_busiest<G: Graph>(&self, graph: &G) -> Option<VertexId> {
+        self.sample().max_by_key(|&v| (graph.degree(Direction::Out, v), Reverse(v)))
     }
 
-    /// Vertices that are spread evenly over all.
+    /// Vertices at even distances.
     pub(super) fn sample(&self) -> impl Iterator<Item = VertexId> + use<> {
         const SAMPLES: u64 = 1024;
-        // Steps of the golden ratio spread over any range of ids, and are the same in every run.
+        // Steps of the golden ratio spread evenly over any range of ids, equally in every run.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let bound = self.0.len();
         let places = (0..SAMPLES).map(move |i| (u128::from(i.wrapping_mul(STEP)) * bound as u128) >> 64);
         places.map(|place| place as VertexId).filter(move |&v| (v as usize) < bound)
     }
 
-    pub(super) fn link_out_lists<G: InEdges>(&self, graph: &G, chunk: Range<VertexId>, skipped: Option<VertexId>) {
-        let _ = graph.for_each_out_page(chunk, |page| {
-            self.link_page(page, skipped, |wanted, body| graph.for_each_out_fragment_of(wanted, body));
+    pub(super) fn link_out_lists<G: Graph>(&self, graph: &G, chunk: Range<VertexId>, skipped: Option<VertexId>) {
+        let _ = graph.for_each_page(Direction::Out, chunk, |page| {
+            self.link_page(page, skipped, |wanted, body| graph.for_each_fragment_of(Direction::Out, wanted, body));
             ControlFlow::Continue(())
         });
     }
 
-    pub(super) fn link_in_lists<G: InEdges>(&self, graph: &G, chunk: Range<VertexId>, skipped: Option<VertexId>) {
-        let _ = graph.for_each_in_page(chunk, |page| {
-            self.link_page(page, skipped, |wanted, body| graph.for_each_in_fragment_of(wanted, body));
+    pub(super) fn link_in_lists<G: Graph>(&self, graph: &G, chunk: Range<VertexId>, skipped: Option<VertexId>) {
+        let _ = graph.for_each_page(Direction::In, chunk, |page| {
+            self.link_page(page, skipped, |wanted, body| graph.for_each_fragment_of(Direction::In, wanted, body));
             ControlFlow::Continue(())
         });
     }
 
-    /// Links the vertices of a page that have another root than `skipped` to all their neighbours.
+    /// Links the vertices of a page whose root is not `skipped` to all their neighbors.
     ///
-    /// A root that ceases to be `skipped`, or becomes it, while the workers are under way does no
-    /// harm: whoever is skipped points at `skipped`, so it is in that component already.
+    /// The root of a skipped vertex may change while the workers run. That does no harm: a skipped vertex points at
+    /// `skipped`, so it belongs to that component already.
     fn link_page<O: PageOffset>(
         &self,
         page: Page<'_, O>,
         skipped: Option<VertexId>,
-        fragments: impl Fn(&WantedLists, &mut dyn FnMut(VertexId, &[VertexId]) -> ControlFlow<()>),
+        fragments: impl Fn(&VertexMask, &mut dyn FnMut(VertexId, &[VertexId]) -> ControlFlow<()>),
     ) {
         match page {
             Page::Dense(page) => {
@@ -201,7 +205,7 @@ impl Forest<'_> {
                     }
                 }
             }
-            Page::Patched(vertices) => WantedLists::groups(vertices).for_each(|group| {
+            Page::Patched(vertices) => VertexMask::groups(vertices).for_each(|group| {
                 let is_linked = |v: &VertexId| Some(self.flatten(*v)) != skipped;
                 let linked =
                     |word, mask| vertices_of(word, mask).filter(is_linked).fold(0, |all, v| all | 1 << (v % 64));
@@ -215,7 +219,7 @@ impl Forest<'_> {
     }
 }
 
-/// The second entry of a list, or the only one.
+/// The second entry of a list, or its only one.
 #[inline(always)]
 fn second(list: &[VertexId]) -> Option<&VertexId> {
     list.get(1).or(list.first())

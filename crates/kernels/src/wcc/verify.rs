@@ -1,23 +1,23 @@
-//! The check of components: a serial union-find over out-edges.
+//! The serial verifier of weak components: union-find over out-edges.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use base::VertexId;
-use graph::Graph;
+use anden_base::VertexId;
+use anden_graph::{Direction, Graph};
 
 use super::{WccParams, WccResult};
 
 /// Joins the ends of every edge, serially, and compares.
 ///
 /// # Errors
-/// What differs first, as a sentence.
+/// The first difference, as a sentence.
 pub fn verify<G: Graph>(graph: &G, _params: &WccParams, result: &WccResult) -> Result<(), String> {
     let bound = graph.vertex_bound();
     let mut leader: Vec<usize> = (0..bound).collect();
     let mut members: Vec<Vec<usize>> = (0..bound).map(|v| vec![v]).collect();
     for u in 0..bound {
-        let _ = graph.for_each_out_fragment(u as VertexId, |list| {
+        let _ = graph.for_each_fragment(Direction::Out, u as VertexId, |list| {
             for &v in list {
                 let (a, b) = (leader[u], leader[v as usize]);
                 if a != b {
@@ -58,8 +58,8 @@ mod tests {
 
     #[test]
     fn wrong_results_are_caught() {
-        let csr = testkit::graphs().into_iter().find(|g| g.name == "two parts").unwrap().build().unwrap();
-        let (pool, params) = (base::parallel::Pool::new(1).unwrap(), WccParams::default());
+        let csr = anden_testkit::graphs().into_iter().find(|g| g.name == "two parts").unwrap().build().unwrap();
+        let (pool, params) = (anden_base::parallel::Pool::new(1).unwrap(), WccParams::default());
         let good = super::super::wcc(&crate::Context::new(&pool), &csr, &params).unwrap();
         assert_eq!((good.components, good.largest), (2 + 10 + 4, 41));
         assert_eq!(verify(&csr, &params, &good), Ok(()));

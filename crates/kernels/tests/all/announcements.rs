@@ -1,28 +1,28 @@
-//! What kernels say that they will read.
+//! The lists that kernels announce to the prefetcher.
 
-use anden_kernels::bc::{BcParams, BcSources, bc};
+use anden_base::parallel::Pool;
+use anden_graph::{CsrBuilder, GraphKind, Parts, Weight};
+use anden_kernels::bc::{BcParams, bc};
 use anden_kernels::pagerank::{PageRankParams, Variant, pagerank, weighted_pagerank};
 use anden_kernels::sssp::{SsspAlgorithm, SsspParams, sssp};
-use anden_kernels::{Context, Result};
-use base::parallel::Pool;
-use graph::{CsrBuilder, Direction, Parts, Weight};
-use testkit::Pieces;
+use anden_kernels::{Context, Result, SourceChoice};
+use anden_testkit::FragmentedGraph;
 
 const NUM_VERTICES: u32 = 300;
 
-/// How many lists a kernel announces, of which it reads these parts, of a graph whose edges lead along a line, to and fro.
+/// The number of lists whose `parts` a kernel announces, on a path with edges in both directions.
 fn num_announced<W: Weight, T>(
     parts: Parts,
     weight: W,
-    run: impl FnOnce(&Context<'_>, &Pieces<'_>) -> Result<T>,
+    run: impl FnOnce(&Context<'_>, &FragmentedGraph<'_>) -> Result<T>,
 ) -> usize {
-    let mut builder = CsrBuilder::new(Direction::Directed, NUM_VERTICES as usize);
+    let mut builder = CsrBuilder::new(GraphKind::Directed, NUM_VERTICES as usize);
     for v in 0..NUM_VERTICES - 1 {
         builder.edge(v, v + 1, weight);
         builder.edge(v + 1, v, weight);
     }
     let csr = builder.build_weighted().unwrap();
-    let pieces = Pieces::new(&csr);
+    let pieces = FragmentedGraph::new(&csr);
     run(&Context::new(&Pool::new(1).unwrap()), &pieces).unwrap();
     pieces.num_announced(parts)
 }
@@ -31,7 +31,7 @@ fn num_announced<W: Weight, T>(
 fn lightest_paths_announce_weights() {
     for algorithm in [SsspAlgorithm::DeltaStepping, SsspAlgorithm::BellmanFord] {
         let params = SsspParams { source: 0, algorithm, ..SsspParams::default() };
-        // Once to look at the weights, and at least once on the way.
+        // Once for the weight statistics, and at least once in the search.
         let least = 2 * NUM_VERTICES as usize;
         let counts = [
             num_announced(Parts::Weighted, 3_u32, |ctx, graph| sssp(ctx, graph, &params)),
@@ -45,7 +45,7 @@ fn lightest_paths_announce_weights() {
 fn ranks_by_weight_announce_weights() {
     for variant in [Variant::Pull, Variant::Push] {
         let params = PageRankParams { variant, iterations: Some(3), ..PageRankParams::default() };
-        // To add the weights up, and in each round.
+        // Once for the weight sums, and once in each round.
         let count = num_announced(Parts::Weighted, 2_u32, |ctx, graph| weighted_pagerank(ctx, graph, &params));
         assert_eq!(count, 4 * NUM_VERTICES as usize, "{variant:?}");
         assert_eq!(num_announced(Parts::Weighted, 2_u32, |ctx, graph| pagerank(ctx, graph, &params)), 0, "{variant:?}");
@@ -54,8 +54,8 @@ fn ranks_by_weight_announce_weights() {
 
 #[test]
 fn betweenness_announces_lists_on_both_ways() {
-    let params = BcParams { sources: BcSources::Given(vec![0]) };
+    let params = BcParams { sources: SourceChoice::Given(vec![0]) };
     let count = num_announced(Parts::Targets, 1_u32, |ctx, graph| bc(ctx, graph, &params));
-    // Each list on the way there, and all on the way back but those of the farthest vertices, which lead to none.
+    // Each list in the forward pass, and each in the backward pass except those of the farthest vertices.
     assert!(count >= 2 * NUM_VERTICES as usize - 1, "{count}");
 }

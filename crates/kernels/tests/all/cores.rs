@@ -1,11 +1,11 @@
-//! Corenesses that are known, and graphs large enough for several threads to share a level.
+//! Known corenesses, and graphs large enough for several threads to share a level.
 
+use anden_base::parallel::Pool;
+use anden_graph::generate::{Generator, RmatParams};
+use anden_graph::{Csr, CsrBuilder, GraphKind};
 use anden_kernels::kcore::{KcoreParams, KcoreResult, kcore, verify};
 use anden_kernels::{Context, Medium};
-use base::parallel::Pool;
-use graph::generate::{Generator, RmatParams};
-use graph::{Csr, CsrBuilder, Direction};
-use testkit::{Random, graphs};
+use anden_testkit::{Random, graphs};
 
 fn check(csr: &Csr, what: &str) -> KcoreResult {
     let mut results = Vec::new();
@@ -41,11 +41,11 @@ fn cores_of_plain_shapes_are_known() {
 
 #[test]
 fn loops_and_parallel_edges_do_not_count() {
-    // A triangle, each edge in several ways, with a tail and a loop.
+    // A triangle whose edges are repeated in both directions, with a tail and a loop.
     let edges = [(0, 1), (1, 0), (0, 1), (1, 2), (2, 0), (0, 2), (2, 2), (2, 3), (3, 2), (3, 3), (4, 4)];
-    for direction in [Direction::Directed, Direction::Undirected] {
+    for graph_kind in [GraphKind::Directed, GraphKind::Undirected] {
         for keep_parallel in [false, true] {
-            let mut builder = CsrBuilder::<u32>::new(direction, 6);
+            let mut builder = CsrBuilder::<u32>::new(graph_kind, 6);
             if keep_parallel {
                 builder = builder.keep_parallel();
             }
@@ -63,7 +63,7 @@ fn threads_share_large_levels() {
     let rmat = Generator::rmat(&params).expect("the parameters are good").csr(&pool).expect("it fits in memory");
     let cores = check(&rmat, "rmat");
     assert!(cores.degeneracy > 40);
-    // Bounds of neighbours that sink at the same time meet only now and then.
+    // Many rounds, since two neighbors rarely sink at one moment.
     let (many, disk) = (Pool::new(10).expect("threads start"), Medium::Disk);
     for round in 0..100 {
         let ctx = Context { medium: disk, ..Context::new(&many) };
@@ -73,7 +73,7 @@ fn threads_share_large_levels() {
     let directed = Csr::directed(rmat.out_lists().clone(), None).expect("lists are as they were");
     assert_eq!(check(&directed, "rmat, directed, no in-edges"), cores);
     let mut random = Random::new(7);
-    let mut builder = CsrBuilder::<u32>::new(Direction::Directed, 20_000);
+    let mut builder = CsrBuilder::<u32>::new(GraphKind::Directed, 20_000);
     (0..60_000).for_each(|_| builder.edge(random.below(20_000), random.below(20_000), 1));
     check(&builder.build().expect("edges are in range"), "uniform");
 }

@@ -1,10 +1,10 @@
-//! Every kernel over every shape of graph, on a plain CSR and on views with every kind of page, with
-//! dead vertices and lists in several fragments, with and without in-edges, at one and at several
-//! threads, against its verifier.
+//! Every kernel against its verifier, on every graph, on one and several threads. Each graph is a plain CSR, and views
+//! with every kind of page, with dead vertices and fragmented lists, with and without in-edges.
 
-use std::collections::BTreeMap;
-
-use anden_kernels::bc::{self, BcParams, BcSources, bc};
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_graph::{Direction, Graph, Parts, Weight, WeightedEdges};
+use anden_kernels::bc::{self, BcParams, bc};
 use anden_kernels::bfs::{self, BfsParams, bfs};
 use anden_kernels::cdlp::{self, CdlpParams, cdlp};
 use anden_kernels::kcore::{self, KcoreParams, kcore};
@@ -14,15 +14,10 @@ use anden_kernels::scc::{self, SccParams, scc};
 use anden_kernels::sssp::{self, SsspAlgorithm, SsspParams, sssp};
 use anden_kernels::triangles::{self, TriangleParams, triangles};
 use anden_kernels::wcc::{self, WccParams, wcc};
-use anden_kernels::{Context, Error, Medium};
-use base::VertexId;
-use base::parallel::Pool;
-use graph::{Graph, InEdges, Parts, Weight, WeightedEdges};
-use testkit::{Dead, Pieces, graphs};
+use anden_kernels::{Context, Error, Medium, SourceChoice};
+use anden_testkit::{Dead, FragmentedGraph, TEST_THREADS, graphs, on_every_view};
 
-const THREADS: [usize; 2] = [1, 3];
-
-/// Sources that are worth a try: the first, the last, one in the middle, where alive.
+/// Interesting sources: the first, the last and a middle vertex, if live.
 fn sources(graph: &impl Graph) -> Vec<VertexId> {
     let bound = graph.vertex_bound() as VertexId;
     let mut sources: Vec<_> = [0, bound / 2, bound.saturating_sub(1)].into();
@@ -31,31 +26,7 @@ fn sources(graph: &impl Graph) -> Vec<VertexId> {
     sources
 }
 
-/// Calls `check` for every view of every graph at every number of threads; prints what was covered.
-macro_rules! matrix {
-    ($kernel:literal, $check:ident) => {
-        for threads in THREADS {
-            let pool = Pool::new(threads).unwrap();
-            let ctx = Context::new(&pool);
-            let mut covered = BTreeMap::<&str, usize>::new();
-            for test in graphs() {
-                let csr = test.build_weighted::<u32>().unwrap();
-                let what = |view: &str| format!("{} x {} x {view} x {threads} threads", $kernel, test.name);
-                $check(&ctx, &csr, &what("plain csr"));
-                *covered.entry("plain csr").or_default() += 1;
-                for (view, pieces) in Pieces::of_every_kind(&csr) {
-                    $check(&ctx, &pieces, &what(view));
-                    *covered.entry(view).or_default() += 1;
-                }
-            }
-            for (view, num_graphs) in covered {
-                println!("{:9} x {view:26} x {threads} threads: {num_graphs} graphs", $kernel);
-            }
-        }
-    };
-}
-
-fn check_bfs(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
+fn check_bfs(ctx: &Context<'_>, graph: &impl Graph, what: &str) {
     for source in sources(graph) {
         let params = BfsParams { source, parents: true };
         let result = bfs(ctx, graph, &params).unwrap();
@@ -71,26 +42,26 @@ fn check_bfs(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
     }
 }
 
-fn check_wcc(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
+fn check_wcc(ctx: &Context<'_>, graph: &impl Graph, what: &str) {
     let params = WccParams::default();
     let result = wcc(ctx, graph, &params).unwrap();
     assert_eq!(wcc::verify(graph, &params, &result), Ok(()), "{what}");
 }
 
-fn check_scc(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
+fn check_scc(ctx: &Context<'_>, graph: &impl Graph, what: &str) {
     let params = SccParams::default();
     let result = scc(ctx, graph, &params).unwrap();
     assert_eq!(scc::verify(graph, &params, &result), Ok(()), "{what}");
 }
 
-fn check_kcore(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
+fn check_kcore(ctx: &Context<'_>, graph: &impl Graph, what: &str) {
     for params in [KcoreParams::default(), KcoreParams { part_vertices: 20 }] {
         let result = kcore(ctx, graph, &params).unwrap();
         assert_eq!(kcore::verify(graph, &params, &result), Ok(()), "{what}, {params:?}");
     }
 }
 
-fn check_cdlp(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
+fn check_cdlp(ctx: &Context<'_>, graph: &impl Graph, what: &str) {
     let live = || (0..graph.vertex_bound() as VertexId).filter(|&v| graph.is_live(v));
     let (odd, even): (Vec<_>, Vec<_>) = live().partition(|v| v % 2 == 1);
     for (iterations, order) in [(10, None), (9, None), (1, None), (0, None), (10, Some([odd, even].concat()))] {
@@ -100,7 +71,7 @@ fn check_cdlp(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
     }
 }
 
-fn check_sssp(ctx: &Context<'_>, graph: &(impl InEdges + WeightedEdges), what: &str) {
+fn check_sssp(ctx: &Context<'_>, graph: &impl WeightedEdges, what: &str) {
     for source in sources(graph) {
         let algorithms = [
             (SsspAlgorithm::DeltaStepping, None),
@@ -119,10 +90,10 @@ fn check_sssp(ctx: &Context<'_>, graph: &(impl InEdges + WeightedEdges), what: &
     }
 }
 
-fn check_bc(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
-    let mut choices = vec![BcSources::Given(sources(graph)), BcSources::Sampled { count: 5, seed: 3 }];
+fn check_bc(ctx: &Context<'_>, graph: &impl Graph, what: &str) {
+    let mut choices = vec![SourceChoice::Given(sources(graph)), SourceChoice::Sampled { count: 5, seed: 3 }];
     if graph.vertex_bound() < 200 {
-        choices.push(BcSources::All);
+        choices.push(SourceChoice::All);
     }
     for sources in choices {
         let params = BcParams { sources };
@@ -135,9 +106,9 @@ fn check_bc(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
     }
 }
 
-fn check_pagerank(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
+fn check_pagerank(ctx: &Context<'_>, graph: &impl Graph, what: &str) {
     for variant in [Variant::Auto, Variant::Binned, Variant::Pull, Variant::Push] {
-        if variant == Variant::Pull && !graph.has_in_edges() {
+        if variant == Variant::Pull && !graph.has_lists(Direction::In) {
             continue;
         }
         let params = PageRankParams { variant, iterations: Some(6), partition_bits: 7, ..PageRankParams::default() };
@@ -146,14 +117,14 @@ fn check_pagerank(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
     }
 }
 
-fn check_triangles(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
+fn check_triangles(ctx: &Context<'_>, graph: &impl Graph, what: &str) {
     for (num_hubs, by_vertex) in [(0, false), (5, false), (1000, false), (0, true), (1000, true)] {
         let result = triangles(ctx, graph, &TriangleParams { num_hubs: Some(num_hubs), by_vertex }).unwrap();
         assert_eq!(triangles::verify(graph, &result), Ok(()), "{what}, {num_hubs} hubs");
     }
 }
 
-fn check_lcc(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
+fn check_lcc(ctx: &Context<'_>, graph: &impl Graph, what: &str) {
     let mut first = None;
     for num_hubs in [0, 1, 5, 70, 1000] {
         let result = lcc(ctx, graph, &LccParams { num_hubs: Some(num_hubs) }).unwrap();
@@ -168,16 +139,16 @@ fn check_lcc(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
     }
 }
 
-/// The matrix for weights of another type, or for none.
+/// The matrix for another weight type, or for unweighted graphs.
 fn sssp_of_weights<W: Weight>(is_weighted: bool) {
-    for threads in THREADS {
+    for threads in TEST_THREADS {
         let pool = Pool::new(threads).unwrap();
         for test in graphs() {
             let csr = if is_weighted { test.build_weighted::<W>() } else { test.build() }.unwrap();
             let weights = if is_weighted { W::TYPE.name() } else { "no weights" };
             let what = format!("sssp with {weights} x {} x {threads}", test.name);
             check_sssp(&Context::new(&pool), &csr, &what);
-            let pieces = Pieces::new(&csr);
+            let pieces = FragmentedGraph::new(&csr);
             check_sssp(&Context::new(&pool), &pieces, &format!("{what}, in pieces"));
             let is_announced = pieces.num_announced(Parts::Weighted) > 0;
             assert_eq!(is_announced, is_weighted && csr.vertex_bound() > 0, "{what}");
@@ -187,32 +158,32 @@ fn sssp_of_weights<W: Weight>(is_weighted: bool) {
 
 #[test]
 fn bfs_over_all_graphs() {
-    matrix!("bfs", check_bfs);
+    on_every_view!(Context::new, "bfs", check_bfs);
 }
 
 #[test]
 fn wcc_over_all_graphs() {
-    matrix!("wcc", check_wcc);
+    on_every_view!(Context::new, "wcc", check_wcc);
 }
 
 #[test]
 fn scc_over_all_graphs() {
-    matrix!("scc", check_scc);
+    on_every_view!(Context::new, "scc", check_scc);
 }
 
 #[test]
 fn kcore_over_all_graphs() {
-    matrix!("kcore", check_kcore);
+    on_every_view!(Context::new, "kcore", check_kcore);
 }
 
 #[test]
 fn cdlp_over_all_graphs() {
-    matrix!("cdlp", check_cdlp);
+    on_every_view!(Context::new, "cdlp", check_cdlp);
 }
 
 #[test]
 fn sssp_over_all_graphs() {
-    matrix!("sssp", check_sssp);
+    on_every_view!(Context::new, "sssp", check_sssp);
     sssp_of_weights::<i64>(true);
     sssp_of_weights::<f32>(true);
     sssp_of_weights::<f64>(true);
@@ -221,31 +192,31 @@ fn sssp_over_all_graphs() {
 
 #[test]
 fn bc_over_all_graphs() {
-    matrix!("bc", check_bc);
+    on_every_view!(Context::new, "bc", check_bc);
 }
 
 #[test]
 fn pagerank_over_all_graphs() {
-    matrix!("pagerank", check_pagerank);
+    on_every_view!(Context::new, "pagerank", check_pagerank);
 }
 
 #[test]
 fn triangles_over_all_graphs() {
-    matrix!("triangles", check_triangles);
+    on_every_view!(Context::new, "triangles", check_triangles);
 }
 
 #[test]
 fn lcc_over_all_graphs() {
-    matrix!("lcc", check_lcc);
+    on_every_view!(Context::new, "lcc", check_lcc);
 }
 
 #[test]
-fn a_graph_whose_vertices_are_all_dead_has_no_results() {
+fn graph_of_dead_vertices_has_no_results() {
     let csr = graphs().into_iter().find(|test| test.name == "no edges").unwrap().build_weighted::<u32>().unwrap();
-    let dead = Pieces::new(&csr).with_dead(Dead::All);
+    let dead = FragmentedGraph::new(&csr).with_dead(Dead::All);
     let bound = dead.vertex_bound();
     assert_eq!((dead.num_vertices(), bound), (0, 130));
-    for threads in THREADS {
+    for threads in TEST_THREADS {
         let pool = Pool::new(threads).unwrap();
         let ctx = Context::new(&pool);
         check_wcc(&ctx, &dead, "all dead");
@@ -263,13 +234,13 @@ fn a_graph_whose_vertices_are_all_dead_has_no_results() {
         check_triangles(&ctx, &dead, "all dead");
         check_lcc(&ctx, &dead, "all dead");
         assert_eq!(lcc(&ctx, &dead, &LccParams::default()).unwrap().mean, 0.0);
-        for sources in [BcSources::All, BcSources::Sampled { count: 3, seed: 1 }] {
+        for sources in [SourceChoice::All, SourceChoice::Sampled { count: 3, seed: 1 }] {
             let centralities = bc(&ctx, &dead, &BcParams { sources }).unwrap();
             assert_eq!((centralities.sources, centralities.scores), (vec![], vec![0.0; bound]));
         }
         let refused = |result: Result<(), Error>| matches!(result, Err(Error::NoVertex { vertex: 0, bound: 130 }));
         assert!(refused(bfs(&ctx, &dead, &BfsParams::default()).map(|_| ())));
         assert!(refused(sssp(&ctx, &dead, &SsspParams::default()).map(|_| ())));
-        assert!(refused(bc(&ctx, &dead, &BcParams { sources: BcSources::Given(vec![0]) }).map(|_| ())));
+        assert!(refused(bc(&ctx, &dead, &BcParams { sources: SourceChoice::Given(vec![0]) }).map(|_| ())));
     }
 }

@@ -1,21 +1,20 @@
-//! PageRank agrees with its serial check on every shape of graph, kind of view, variant and number
-//! of threads.
+//! PageRank against its serial verifier, on every graph, kind of view, variant and number of threads.
 
+use anden_base::parallel::Pool;
+use anden_base::progress::CancelFlag;
+use anden_graph::{Csr, CsrBuilder, Direction, Graph, GraphKind, Weight, WeightedEdges};
 use anden_kernels::pagerank::{
     Algorithm, PageRankParams, PageRankResult, Precision, Variant, pagerank, verify, verify_weighted, weighted_pagerank,
 };
 use anden_kernels::{Context, Error, Medium};
-use base::parallel::Pool;
-use base::progress::CancelFlag;
-use graph::{Csr, CsrBuilder, Direction, Graph, InEdges, Weight, WeightedEdges};
-use testkit::{Pieces, for_each_graph};
+use anden_testkit::{FragmentedGraph, for_each_graph};
 
-fn run(ctx: &Context<'_>, graph: &impl InEdges, params: &PageRankParams) -> PageRankResult {
+fn run(ctx: &Context<'_>, graph: &impl Graph, params: &PageRankParams) -> PageRankResult {
     pagerank(ctx, graph, params).expect("the parameters are good")
 }
 
-/// Runs on one and on three threads, wants the same bits, and checks them.
-fn check(name: &str, graph: &impl InEdges, params: &PageRankParams) -> PageRankResult {
+/// Runs on one and on three threads, and checks that the results are equal, bit for bit, and correct.
+fn check(name: &str, graph: &impl Graph, params: &PageRankParams) -> PageRankResult {
     // The table of cells grows with the square of the number of partitions.
     let partition_bits = if graph.vertex_bound() > 1000 { params.partition_bits.max(6) } else { params.partition_bits };
     let params = &PageRankParams { partition_bits, ..params.clone() };
@@ -54,8 +53,8 @@ fn views_of_every_kind_of_page_agree() {
     for_each_graph(|name, csr| {
         for params in variants() {
             let params = PageRankParams { iterations: Some(5), ..params };
-            for (view, pieces) in Pieces::of_every_kind(csr) {
-                if params.variant != Variant::Pull || pieces.has_in_edges() {
+            for (view, pieces) in FragmentedGraph::of_every_kind(csr) {
+                if params.variant != Variant::Pull || pieces.has_lists(Direction::In) {
                     check(&format!("{name}, {view}"), &pieces, &params);
                 }
             }
@@ -66,7 +65,7 @@ fn views_of_every_kind_of_page_agree() {
 #[test]
 fn sources_draw_the_jumps() {
     for_each_graph(|name, csr| {
-        let graph = Pieces::new(csr);
+        let graph = FragmentedGraph::new(csr);
         let last = csr.vertex_bound() as u32 - u32::from(csr.vertex_bound() > 0);
         let live = |v: &u32| (*v as usize) < csr.vertex_bound() && graph.is_live(*v);
         for sources in [vec![0], vec![last, 0, 5, 0, 8, 9]] {
@@ -78,8 +77,8 @@ fn sources_draw_the_jumps() {
     });
 }
 
-/// Runs by weight on one and on three threads, wants the same bits, and checks them.
-fn check_weighted(name: &str, graph: &(impl InEdges + WeightedEdges), params: &PageRankParams) -> PageRankResult {
+/// Runs by weight on one and on three threads, and checks that the results are equal, bit for bit, and correct.
+fn check_weighted(name: &str, graph: &impl WeightedEdges, params: &PageRankParams) -> PageRankResult {
     let pools = [1, 3].map(|threads| Pool::new(threads).expect("threads start"));
     let [one, three] = [&pools[0], &pools[1]]
         .map(|pool| weighted_pagerank(&Context::new(pool), graph, params).expect("the weights are good"));
@@ -90,7 +89,7 @@ fn check_weighted(name: &str, graph: &(impl InEdges + WeightedEdges), params: &P
 }
 
 fn check_weights_of_type<W: Weight>() {
-    for test in testkit::graphs() {
+    for test in anden_testkit::graphs() {
         let csr = test.build_weighted::<W>().expect("edges are in range");
         for variant in [Variant::Auto, Variant::Pull, Variant::Push] {
             for (algorithm, precision) in [
@@ -101,8 +100,8 @@ fn check_weights_of_type<W: Weight>() {
                 let params =
                     PageRankParams { variant, algorithm, precision, iterations: Some(5), ..PageRankParams::default() };
                 check_weighted(test.name, &csr, &params);
-                for (view, pieces) in Pieces::of_every_kind(&csr) {
-                    if variant != Variant::Pull || pieces.has_in_edges() {
+                for (view, pieces) in FragmentedGraph::of_every_kind(&csr) {
+                    if variant != Variant::Pull || pieces.has_lists(Direction::In) {
                         check_weighted(&format!("{}, {view}", test.name), &pieces, &params);
                     }
                 }
@@ -121,8 +120,8 @@ fn weights_of_every_type_share_the_rank_out() {
 
 #[test]
 fn weights_that_are_all_the_same_change_nothing() {
-    for test in testkit::graphs() {
-        let mut builder = CsrBuilder::<u32>::new(test.direction, test.num_vertices).keep_parallel();
+    for test in anden_testkit::graphs() {
+        let mut builder = CsrBuilder::<u32>::new(test.graph_kind, test.num_vertices).keep_parallel();
         test.edges.iter().for_each(|&(source, target, _)| builder.edge(source, target, 3));
         let csr = builder.build_weighted().expect("edges are in range");
         let params = PageRankParams { iterations: Some(6), ..PageRankParams::default() };
@@ -134,11 +133,11 @@ fn weights_that_are_all_the_same_change_nothing() {
 
 #[test]
 fn weights_are_known_and_sources_draw_the_jumps() {
-    let mut builder = CsrBuilder::<f64>::new(Direction::Directed, 4);
+    let mut builder = CsrBuilder::<f64>::new(GraphKind::Directed, 4);
     [(0, 1, 3.0), (0, 2, 1.0), (1, 3, 0.0)].into_iter().for_each(|(s, t, w)| builder.edge(s, t, w));
     let graph = builder.build_weighted().expect("edges are in range");
     let params = PageRankParams { iterations: Some(1), ..PageRankParams::default() };
-    // 0 gives three quarters to 1 and one to 2; the other three are dangling, 1 for its edge weighs nothing.
+    // 0 gives three quarters to 1 and one to 2. The other three are dangling: the edge of 1 has weight 0.
     let base = (0.15 + 0.85 * 0.75) / 4.0;
     let wanted = [base, base + 0.85 * 0.25 * 0.75, base + 0.85 * 0.25 * 0.25, base];
     let found = check_weighted("four", &graph, &params).scores;
@@ -155,7 +154,7 @@ fn bad_weights_and_budgets_are_refused() {
     let ctx = Context::new(&pool);
     let params = PageRankParams::default();
     let with = |weight: f64| {
-        let mut builder = CsrBuilder::<f64>::new(Direction::Directed, 3);
+        let mut builder = CsrBuilder::<f64>::new(GraphKind::Directed, 3);
         [(0, 1, 1.0), (1, 2, weight), (2, 0, weight)].into_iter().for_each(|(s, t, w)| builder.edge(s, t, w));
         weighted_pagerank(&ctx, &builder.build_weighted().expect("edges are in range"), &params)
     };
@@ -165,19 +164,19 @@ fn bad_weights_and_budgets_are_refused() {
         assert!(matches!(error, Error::Weight { source_vertex: 1, target: 2, .. }), "{error}");
     }
     assert!(matches!(weighted_pagerank(&ctx, &ring(), &params), Err(Error::Unsupported { .. })));
-    let graph = testkit::graphs()[5].build_weighted::<u32>().expect("edges are in range");
+    let graph = anden_testkit::graphs()[5].build_weighted::<u32>().expect("edges are in range");
     let binned = PageRankParams { variant: Variant::Binned, ..params.clone() };
     assert!(matches!(weighted_pagerank(&ctx, &graph, &binned), Err(Error::Parameter(_))));
     let tight = Context { memory: Some(1000), ..ctx };
     assert!(matches!(weighted_pagerank(&tight, &graph, &params), Err(Error::Memory { budget: 1000, .. })));
 }
 
-/// Ranks were infinite, or the vertex passed for dangling.
+/// Regression: ranks were infinite, or the vertex counted as dangling.
 #[test]
 fn weights_that_cannot_be_shared_out_are_refused() {
     let pool = Pool::new(2).expect("threads start");
     let with = |precision, weight: f64| {
-        let mut builder = CsrBuilder::<f64>::new(Direction::Directed, 4);
+        let mut builder = CsrBuilder::<f64>::new(GraphKind::Directed, 4);
         [(0, 1, 1.0), (1, 2, weight), (1, 3, weight)].into_iter().for_each(|(s, t, w)| builder.edge(s, t, w));
         let graph = builder.build_weighted().expect("edges are in range");
         weighted_pagerank(&Context::new(&pool), &graph, &PageRankParams { precision, ..Default::default() })
@@ -197,7 +196,7 @@ fn weights_that_cannot_be_shared_out_are_refused() {
 }
 
 fn ring() -> Csr {
-    let mut builder = CsrBuilder::<u32>::new(Direction::Directed, 64);
+    let mut builder = CsrBuilder::<u32>::new(GraphKind::Directed, 64);
     (0..64).for_each(|v| builder.edge(v, (v + 1) % 64, 1));
     (0..20).for_each(|v| builder.edge(v, 40, 1));
     builder.build().expect("edges are in range")
@@ -233,7 +232,7 @@ fn bad_parameters_are_refused() {
     }
     let error = refused(PageRankParams { sources: vec![3, 64], ..Default::default() });
     assert!(matches!(error, Error::NoVertex { vertex: 64, bound: 64 }));
-    let out_only = Pieces::new(&graph).without_in_edges();
+    let out_only = FragmentedGraph::new(&graph).without_in_edges();
     let pull = PageRankParams { variant: Variant::Pull, ..Default::default() };
     assert!(matches!(pagerank(&ctx, &out_only, &pull), Err(Error::Unsupported { .. })));
 }
@@ -241,7 +240,7 @@ fn bad_parameters_are_refused() {
 #[test]
 fn a_budget_turns_bins_off() {
     let num_vertices = 300_000;
-    let mut builder = CsrBuilder::<u32>::new(Direction::Directed, num_vertices as usize);
+    let mut builder = CsrBuilder::<u32>::new(GraphKind::Directed, num_vertices as usize);
     for v in 0..num_vertices {
         builder.edge(v, v.wrapping_mul(2_654_435_761) % num_vertices, 1);
         builder.edge(v, v / 7, 1);
@@ -250,7 +249,7 @@ fn a_budget_turns_bins_off() {
     let pool = Pool::new(2).expect("threads start");
     let params = PageRankParams { iterations: Some(2), ..Default::default() };
     let with = |memory, params: &PageRankParams, in_edges| {
-        let pieces = Pieces::new(&graph);
+        let pieces = FragmentedGraph::new(&graph);
         let pieces = if in_edges { pieces } else { pieces.without_in_edges() };
         pagerank(&Context { memory, ..Context::new(&pool) }, &pieces, params)
     };
@@ -282,7 +281,8 @@ fn a_medium_that_is_chosen_decides_the_variant() {
         (Medium::Disk, false, Variant::Push),
     ];
     for (medium, in_edges, variant) in cases {
-        let pieces = if in_edges { Pieces::new(&graph) } else { Pieces::new(&graph).without_in_edges() };
+        let pieces =
+            if in_edges { FragmentedGraph::new(&graph) } else { FragmentedGraph::new(&graph).without_in_edges() };
         let found = pagerank(&Context { medium, ..Context::new(&pool) }, &pieces, &PageRankParams::default());
         assert_eq!(found.expect("nothing limits it").variant, variant, "{medium:?}");
     }
@@ -296,7 +296,7 @@ fn cancelled_work_gives_no_result() {
     let ctx = Context { progress: &progress, ..Context::new(&pool) };
     for params in variants() {
         let error = pagerank(&ctx, &ring(), &params).expect_err("the work is cancelled");
-        assert!(matches!(error, Error::Base(base::Error::Cancelled)), "{error}");
+        assert!(matches!(error, Error::Base(anden_base::Error::Cancelled)), "{error}");
     }
 }
 

@@ -1,19 +1,19 @@
-//! Questions about single vertices, against the whole-graph kernels and the edges themselves.
+//! Queries about single vertices, compared with whole-graph kernels and with the edges.
 
 use std::collections::BTreeSet;
 
+use anden_base::VertexId;
+use anden_base::parallel::Pool;
+use anden_graph::{Csr, CsrBuilder, Direction, Graph, GraphKind, Parts, SingleFragment, WeightedEdges};
 use anden_kernels::bfs::{BfsParams, UNREACHED, bfs};
 use anden_kernels::query::{
     Neighbors, friends_of_friends, has_edge, khop, neighbors, path, shortest_paths, weighted_path,
 };
 use anden_kernels::sssp::{DistanceValue, Distances, SsspParams, sssp};
 use anden_kernels::{Context, Error};
-use base::VertexId;
-use base::parallel::Pool;
-use graph::{Csr, CsrBuilder, Direction, Graph, InEdges, Parts, SingleFragment, WeightedEdges};
-use testkit::{Pieces, Random, for_each_graph};
+use anden_testkit::{FragmentedGraph, Random, for_each_graph};
 
-/// A few vertices of the graph, alive.
+/// Some live vertices of the graph.
 fn some_vertices(graph: &impl Graph, random: &mut Random) -> Vec<VertexId> {
     let bound = graph.vertex_bound() as u32;
     let mut vertices: Vec<_> = (0..8).map(|_| random.below(bound)).collect();
@@ -29,23 +29,24 @@ macro_rules! each_view {
         let ctx = Context::new(&pool);
         for_each_graph(|name, csr: &Csr| {
             $check(&ctx, csr, csr, name);
-            for (view, pieces) in Pieces::of_every_kind(csr) {
+            for (view, pieces) in FragmentedGraph::of_every_kind(csr) {
                 $check(&ctx, &pieces, csr, &format!("{name}, {view}"));
             }
         });
     };
 }
 
-fn check_neighbors(_: &Context<'_>, graph: &impl InEdges, csr: &Csr, what: &str) {
+fn check_neighbors(_: &Context<'_>, graph: &impl Graph, csr: &Csr, what: &str) {
     for v in some_vertices(graph, &mut Random::new(1)) {
-        let out: BTreeSet<_> = csr.out_list(v).unwrap().iter().copied().collect();
-        let sources = (0..csr.vertex_bound() as VertexId).filter(|&u| csr.out_list(u).unwrap().contains(&v));
+        let out: BTreeSet<_> = csr.list(Direction::Out, v).unwrap().iter().copied().collect();
+        let sources =
+            (0..csr.vertex_bound() as VertexId).filter(|&u| csr.list(Direction::Out, u).unwrap().contains(&v));
         let into: BTreeSet<_> = sources.collect();
         let both: BTreeSet<_> = out.union(&into).copied().collect();
         for (which, wanted) in [(Neighbors::Out, &out), (Neighbors::In, &into), (Neighbors::Both, &both)] {
             match neighbors(graph, v, which) {
                 Ok(found) => assert!(found.iter().eq(wanted), "{what}: vertex {v}, {which:?}"),
-                Err(Error::Unsupported { .. }) => assert!(!graph.has_in_edges() && which != Neighbors::Out),
+                Err(Error::Unsupported { .. }) => assert!(!graph.has_lists(Direction::In) && which != Neighbors::Out),
                 Err(error) => panic!("{what}: vertex {v}: {error}"),
             }
         }
@@ -60,7 +61,7 @@ fn neighbours_are_those_of_the_edges() {
     each_view!(check_neighbors);
 }
 
-fn check_khop(ctx: &Context<'_>, graph: &impl InEdges, _: &Csr, what: &str) {
+fn check_khop(ctx: &Context<'_>, graph: &impl Graph, _: &Csr, what: &str) {
     for v in some_vertices(graph, &mut Random::new(3)) {
         let hops = bfs(ctx, graph, &BfsParams { source: v, parents: false }).unwrap().hops;
         for num_hops in [0, 1, 2, 5, u32::MAX] {
@@ -78,7 +79,7 @@ fn hops_agree_with_the_search() {
     each_view!(check_khop);
 }
 
-fn check_path(ctx: &Context<'_>, graph: &impl InEdges, csr: &Csr, what: &str) {
+fn check_path(ctx: &Context<'_>, graph: &impl Graph, csr: &Csr, what: &str) {
     let vertices = some_vertices(graph, &mut Random::new(4));
     for &u in &vertices {
         let hops = bfs(ctx, graph, &BfsParams { source: u, parents: false }).unwrap().hops;
@@ -91,7 +92,7 @@ fn check_path(ctx: &Context<'_>, graph: &impl InEdges, csr: &Csr, what: &str) {
             };
             assert_eq!(found.length(), hops[v as usize] as usize, "{what}: {u} to {v}");
             assert_eq!((found.vertices.first(), found.vertices.last()), (Some(&u), Some(&v)), "{what}");
-            let is_edge = |pair: &[VertexId]| csr.out_list(pair[0]).unwrap().contains(&pair[1]);
+            let is_edge = |pair: &[VertexId]| csr.list(Direction::Out, pair[0]).unwrap().contains(&pair[1]);
             assert!(found.vertices.windows(2).all(is_edge), "{what}: {:?}", found.vertices);
         }
     }
@@ -102,12 +103,13 @@ fn paths_are_shortest_and_made_of_edges() {
     each_view!(check_path);
 }
 
-/// Every path of the fewest edges, by going through all steps that come nearer to the target.
+/// All shortest paths, built back from the target by the hop counts.
 fn all_shortest_paths(csr: &Csr, hops: &[u32], u: VertexId, v: VertexId) -> BTreeSet<Vec<VertexId>> {
     let mut ends = vec![vec![v]];
     for depth in (0..hops[v as usize]).rev() {
         let sources = |w: VertexId| {
-            let leads = move |s: &VertexId| hops[*s as usize] == depth && csr.out_list(*s).unwrap().contains(&w);
+            let leads =
+                move |s: &VertexId| hops[*s as usize] == depth && csr.list(Direction::Out, *s).unwrap().contains(&w);
             (0..csr.vertex_bound() as VertexId).filter(leads)
         };
         ends = ends
@@ -119,7 +121,7 @@ fn all_shortest_paths(csr: &Csr, hops: &[u32], u: VertexId, v: VertexId) -> BTre
     ends.into_iter().collect()
 }
 
-fn check_shortest_paths(ctx: &Context<'_>, graph: &impl InEdges, csr: &Csr, what: &str) {
+fn check_shortest_paths(ctx: &Context<'_>, graph: &impl Graph, csr: &Csr, what: &str) {
     let vertices = some_vertices(graph, &mut Random::new(6));
     for &u in vertices.iter().take(4) {
         let hops = bfs(ctx, graph, &BfsParams { source: u, parents: false }).unwrap().hops;
@@ -144,9 +146,9 @@ fn all_shortest_paths_are_found() {
     each_view!(check_shortest_paths);
 }
 
-/// A chain of diamonds, of which each has two ways: from vertex `3 * i` to the next one's first.
+/// A chain of diamonds with two paths each: from vertex `3 * i` to the first vertex of the next one.
 fn diamonds(num_diamonds: u32) -> Csr {
-    let mut builder = CsrBuilder::<u32>::new(Direction::Directed, 3 * num_diamonds as usize + 1);
+    let mut builder = CsrBuilder::<u32>::new(GraphKind::Directed, 3 * num_diamonds as usize + 1);
     for top in (0..num_diamonds).map(|i| 3 * i) {
         [(top, top + 1), (top, top + 2), (top + 1, top + 3), (top + 2, top + 3)]
             .into_iter()
@@ -155,14 +157,14 @@ fn diamonds(num_diamonds: u32) -> Csr {
     builder.build().unwrap()
 }
 
-/// The list of the paths was in no budget.
+/// Regression: the list of paths did not count in the budget.
 #[test]
 fn more_paths_than_fit_in_memory_are_refused() {
     let (pool, csr) = (Pool::new(1).unwrap(), diamonds(40));
     let budget = 10_000_000;
     let ctx = Context { memory: Some(budget), ..Context::new(&pool) };
     let to = |target, limit| shortest_paths(&ctx, &csr, 0, target, limit);
-    // Ids of 4 bytes, and a vector for each path.
+    // 81 ids of 4 bytes, and a vector, for each path.
     let least = 200_000 * (81 * 4 + 24);
     match to(120, 200_000) {
         Err(Error::Memory { needed, budget: found, .. }) => {
@@ -175,9 +177,9 @@ fn more_paths_than_fit_in_memory_are_refused() {
     assert_eq!(to(15, usize::MAX).unwrap().unwrap().paths.len(), 32);
 }
 
-/// What the last search of the thread had seen counted for the next one.
+/// Regression: the visited vertices of the thread's last search counted in the next one.
 #[test]
-fn a_small_question_after_a_large_one_needs_little_memory() {
+fn small_query_after_large_one_needs_little_memory() {
     let (pool, csr) = (Pool::new(1).unwrap(), diamonds(1000));
     let with = |memory| Context { memory, ..Context::new(&pool) };
     for _ in 0..2 {
@@ -198,11 +200,11 @@ fn more_paths_than_can_be_listed_are_counted() {
     assert_eq!(shortest_paths(&ctx, &csr, 3, 0, 3).unwrap(), None);
 }
 
-fn check_weighted_path(ctx: &Context<'_>, graph: &(impl InEdges + WeightedEdges), csr: &Csr, what: &str) {
+fn check_weighted_path(ctx: &Context<'_>, graph: &impl WeightedEdges, csr: &Csr, what: &str) {
     let vertices = some_vertices(graph, &mut Random::new(5));
     let lightest = |u: VertexId, v: VertexId| {
         let mut least = u64::MAX;
-        let _ = csr.for_each_weighted_out_fragment::<u32>(u, |targets, weights| {
+        let _ = csr.for_each_weighted_fragment::<u32>(Direction::Out, u, |targets, weights| {
             let of_pair = targets.iter().zip(weights).filter(|(target, _)| **target == v);
             least = of_pair.map(|(_, &weight)| u64::from(weight)).min().unwrap_or(least);
             std::ops::ControlFlow::Continue(())
@@ -229,14 +231,14 @@ fn check_weighted_path(ctx: &Context<'_>, graph: &(impl InEdges + WeightedEdges)
 #[test]
 fn weighted_paths_announce_what_they_will_read() {
     let pool = Pool::new(1).unwrap();
-    let mut builder = CsrBuilder::new(Direction::Undirected, 100);
+    let mut builder = CsrBuilder::new(GraphKind::Undirected, 100);
     for v in 0..99 {
         builder.edge(v, v + 1, 2_u32);
         builder.edge(v, (v + 3).min(99), 7);
         builder.edge(v, (v + 5).min(99), 12);
     }
     let csr = builder.build_weighted().unwrap();
-    let pieces = Pieces::new(&csr);
+    let pieces = FragmentedGraph::new(&csr);
     let path = weighted_path(&Context::new(&pool), &pieces, 0, 99).unwrap().unwrap();
     assert_eq!(path.length, DistanceValue::Integer(198));
     assert!(pieces.num_announced(Parts::Weighted) > 0);
@@ -251,8 +253,9 @@ fn weighted_paths_are_lightest_and_made_of_edges() {
 fn vertices_that_are_not_there_are_refused() {
     let pool = Pool::new(1).unwrap();
     let ctx = Context::new(&pool);
-    let csr = testkit::graphs().into_iter().find(|g| g.name == "no edges").unwrap().build_weighted::<u32>().unwrap();
-    let dead = Pieces::new(&csr);
+    let csr =
+        anden_testkit::graphs().into_iter().find(|g| g.name == "no edges").unwrap().build_weighted::<u32>().unwrap();
+    let dead = FragmentedGraph::new(&csr);
     let is_missing = |result: Result<bool, Error>| matches!(result, Err(Error::NoVertex { .. }));
     for v in [2, 130, u32::MAX] {
         assert!(is_missing(has_edge(&dead, 0, v)) && is_missing(has_edge(&dead, v, 0)));

@@ -1,5 +1,8 @@
-//! What the walking kernels refuse, and that they stop when told to.
+//! Errors of the walking kernels, and cancellation.
 
+use anden_base::parallel::Pool;
+use anden_base::progress::{CancelFlag, Progress};
+use anden_graph::{Csr, CsrBuilder, GraphKind, Weight};
 use anden_kernels::bc::{BcParams, bc};
 use anden_kernels::bfs::{BfsParams, bfs};
 use anden_kernels::cdlp::{CdlpParams, cdlp};
@@ -9,12 +12,9 @@ use anden_kernels::scc::{SccParams, scc};
 use anden_kernels::sssp::{SsspAlgorithm, SsspParams, sssp};
 use anden_kernels::wcc::{WccParams, wcc};
 use anden_kernels::{Context, Error, Result};
-use base::parallel::Pool;
-use base::progress::{CancelFlag, Progress};
-use graph::{Csr, CsrBuilder, Direction, Weight};
 
 fn path_with_weights<W: Weight>(weights: &[W]) -> Csr {
-    let mut builder = CsrBuilder::<W>::new(Direction::Directed, weights.len() + 1);
+    let mut builder = CsrBuilder::<W>::new(GraphKind::Directed, weights.len() + 1);
     weights.iter().enumerate().for_each(|(i, &w)| builder.edge(i as u32, i as u32 + 1, w));
     builder.build_weighted().unwrap()
 }
@@ -36,10 +36,10 @@ fn forbidden_weights_are_named_with_their_edge() {
 }
 
 #[test]
-fn a_graph_without_weights_is_refused_unless_every_edge_counts_one() {
+fn weightless_graph_is_refused_without_unit_weights() {
     let pool = Pool::new(1).unwrap();
     let ctx = Context::new(&pool);
-    let csr = testkit::graphs().into_iter().find(|g| g.name == "path").unwrap().build().unwrap();
+    let csr = anden_testkit::graphs().into_iter().find(|g| g.name == "path").unwrap().build().unwrap();
     assert!(matches!(sssp(&ctx, &csr, &SsspParams::default()), Err(Error::Unsupported { kernel: "sssp", .. })));
     assert!(matches!(weighted_path(&ctx, &csr, 0, 1), Err(Error::Unsupported { .. })));
     let result = sssp(&ctx, &csr, &SsspParams { unit_weights: true, ..SsspParams::default() }).unwrap();
@@ -65,7 +65,7 @@ fn distances_of_64_bits_are_exact() {
     }
 }
 
-/// They saturated, and passed for no path.
+/// Regression: such distances saturated and counted as unreached.
 #[test]
 fn distances_beyond_their_type_are_refused() {
     let pool = Pool::new(2).unwrap();
@@ -89,9 +89,9 @@ fn distances_beyond_their_type_are_refused() {
     assert_eq!(is_too_far(&path_with_weights(&[1e308, 1e308]), 2), refused);
     assert_eq!(is_too_far(&path_with_weights(&[1e300, f64::MAX]), 2), refused);
     assert_eq!(is_too_far(&path_with_weights(&[f32::MAX; 9]), 9), found);
-    // An edge of infinite weight leads nowhere, and so does none.
+    // An edge of infinite weight reaches no vertex, as does no edge.
     assert_eq!(is_too_far(&path_with_weights(&[1.0, f64::INFINITY]), 2), no_path);
-    let mut builder = CsrBuilder::<i64>::new(Direction::Directed, 6);
+    let mut builder = CsrBuilder::<i64>::new(GraphKind::Directed, 6);
     [(0, 1), (1, 2), (3, 4), (4, 5)].into_iter().for_each(|(s, t)| builder.edge(s, t, FAR));
     assert_eq!(is_too_far(&builder.build_weighted().unwrap(), 5), no_path);
 }
@@ -112,8 +112,8 @@ fn cancelled_work_gives_no_result() {
     flag.cancel();
     let pool = Pool::new(2).unwrap();
     let ctx = Context { progress: &flag, ..Context::new(&pool) };
-    let csr = testkit::graphs().into_iter().find(|g| g.name == "rmat").unwrap().build_weighted::<u32>().unwrap();
-    let is_cancelled = |result: Result<()>| matches!(result, Err(Error::Base(base::Error::Cancelled)));
+    let csr = anden_testkit::graphs().into_iter().find(|g| g.name == "rmat").unwrap().build_weighted::<u32>().unwrap();
+    let is_cancelled = |result: Result<()>| matches!(result, Err(Error::Base(anden_base::Error::Cancelled)));
     assert!(is_cancelled(bfs(&ctx, &csr, &BfsParams::default()).map(|_| ())));
     assert!(is_cancelled(wcc(&ctx, &csr, &WccParams::default()).map(|_| ())));
     for csr in [&csr, &Csr::directed(csr.out_lists().clone(), None).unwrap()] {
@@ -128,7 +128,7 @@ fn cancelled_work_gives_no_result() {
     }
 }
 
-/// Says stop once something is done.
+/// Cancels after the first step.
 #[derive(Default)]
 struct OneStep(CancelFlag);
 
@@ -142,15 +142,15 @@ impl Progress for OneStep {
     }
 }
 
-/// Delta-stepping that was told to stop within its last bucket took what it had for all distances.
+/// Regression: delta-stepping, cancelled in its last bucket, returned its distances as final.
 #[test]
-fn searches_that_are_cancelled_in_their_first_round_give_no_result() {
+fn search_cancelled_in_first_round_gives_no_result() {
     let pool = Pool::new(1).unwrap();
     let csr = path_with_weights(&[1_u32]);
     let is_cancelled = |run: &dyn Fn(&Context<'_>) -> Result<()>| {
         let progress = OneStep::default();
         let result = run(&Context { progress: &progress, ..Context::new(&pool) });
-        matches!(result, Err(Error::Base(base::Error::Cancelled)))
+        matches!(result, Err(Error::Base(anden_base::Error::Cancelled)))
     };
     assert!(is_cancelled(&|ctx| bfs(ctx, &csr, &BfsParams::default()).map(|_| ())));
     for algorithm in [SsspAlgorithm::DeltaStepping, SsspAlgorithm::BellmanFord] {

@@ -1,14 +1,13 @@
-//! Triangle counts agree with their serial check on every shape of graph, kind of view, number of
-//! hubs and number of threads.
+//! Triangle counts against the serial verifier, on every graph, kind of view, number of hubs and number of threads.
 
+use anden_base::parallel::Pool;
+use anden_base::progress::CancelFlag;
+use anden_graph::{CsrBuilder, Direction, Graph, GraphKind};
 use anden_kernels::triangles::{TriangleParams, TriangleResult, triangles, verify};
 use anden_kernels::{Context, Error, Medium};
-use base::parallel::Pool;
-use base::progress::CancelFlag;
-use graph::{CsrBuilder, Direction, Graph, InEdges};
-use testkit::{Pieces, for_each_graph};
+use anden_testkit::{FragmentedGraph, for_each_graph};
 
-fn check(name: &str, graph: &impl InEdges) -> u64 {
+fn check(name: &str, graph: &impl Graph) -> u64 {
     let mut counts = Vec::new();
     for threads in [1, 3] {
         let pool = Pool::new(threads).expect("threads start");
@@ -33,10 +32,10 @@ fn check(name: &str, graph: &impl InEdges) -> u64 {
     counts[0]
 }
 
-/// The counts with all of the copy in one part, and with the least memory that the kernel says it needs, and a little
-/// more; none where lists do not hold all neighbours.
-fn from_disk(pool: &Pool, graph: &impl InEdges, params: &TriangleParams) -> Vec<u64> {
-    if graph.direction() == Direction::Directed && !graph.has_in_edges() {
+/// The counts with the whole copy in one part, with the least memory that the kernel reports, and with a little more.
+/// Empty if lists do not hold all neighbors.
+fn from_disk(pool: &Pool, graph: &impl Graph, params: &TriangleParams) -> Vec<u64> {
+    if graph.graph_kind() == GraphKind::Directed && !graph.has_lists(Direction::In) {
         return Vec::new();
     }
     let with = |memory| triangles(&Context { memory, medium: Medium::Disk, ..Context::new(pool) }, graph, params);
@@ -55,7 +54,7 @@ fn from_disk(pool: &Pool, graph: &impl InEdges, params: &TriangleParams) -> Vec<
 fn every_graph_agrees_with_the_check() {
     for_each_graph(|name, csr| {
         let count = check(name, csr);
-        for (view, pieces) in Pieces::of_every_kind(csr) {
+        for (view, pieces) in FragmentedGraph::of_every_kind(csr) {
             assert_eq!(check(&format!("{name}, {view}"), &pieces), count, "{name}, {view}");
         }
     });
@@ -75,8 +74,8 @@ fn counts_are_known() {
     assert_eq!(num_known, 12);
 }
 
-fn complete(num_vertices: u32) -> graph::Csr {
-    let mut builder = CsrBuilder::<u32>::new(Direction::Undirected, num_vertices as usize);
+fn complete(num_vertices: u32) -> anden_graph::Csr {
+    let mut builder = CsrBuilder::<u32>::new(GraphKind::Undirected, num_vertices as usize);
     (0..num_vertices).for_each(|a| (0..a).for_each(|b| builder.edge(a, b, 1)));
     builder.build().expect("edges are in range")
 }
@@ -98,18 +97,18 @@ fn a_budget_turns_hubs_off() {
     assert!(matches!(with(Some(1000)), Err(Error::Memory { budget: 1000, .. })));
 }
 
-/// A list is looked at in stretches, and parallel edges are looked at together where they lie in two of them.
+/// Lists are handled in stretches; parallel edges in two stretches still count once.
 #[test]
-fn parallel_edges_are_one_wherever_they_are_in_a_list() {
+fn parallel_edges_count_once_anywhere_in_list() {
     for first in [1022, 1023, 2047] {
         let n = 8000;
-        let mut builder = CsrBuilder::<u32>::new(Direction::Undirected, n as usize).keep_parallel();
-        // Of a triangle, the corner with the least neighbours has one of the others twice, behind `first` that lead nowhere.
-        let corners = [3000, 3001, 3002];
-        (0..first).for_each(|v| builder.edge(corners[0], v, 1));
-        [(0, 1), (0, 1), (0, 2), (1, 2)].into_iter().for_each(|(a, b)| builder.edge(corners[a], corners[b], 1));
-        (3003..5500).for_each(|v| builder.edge(corners[1], v, 1));
-        (5500..n).for_each(|v| builder.edge(corners[2], v, 1));
+        let mut builder = CsrBuilder::<u32>::new(GraphKind::Undirected, n as usize).keep_parallel();
+        // The vertex of lowest degree in the triangle has a parallel edge, after `first` entries outside the triangle.
+        let by_vertex = [3000, 3001, 3002];
+        (0..first).for_each(|v| builder.edge(by_vertex[0], v, 1));
+        [(0, 1), (0, 1), (0, 2), (1, 2)].into_iter().for_each(|(a, b)| builder.edge(by_vertex[a], by_vertex[b], 1));
+        (3003..5500).for_each(|v| builder.edge(by_vertex[1], v, 1));
+        (5500..n).for_each(|v| builder.edge(by_vertex[2], v, 1));
         let graph = builder.build().expect("edges are in range");
         assert!(graph.is_multigraph());
         assert_eq!(check(&format!("{first} neighbours before"), &graph), 1);
@@ -123,7 +122,7 @@ fn cancelled_work_gives_no_result() {
     progress.cancel();
     let ctx = Context { progress: &progress, ..Context::new(&pool) };
     let error = triangles(&ctx, &complete(9), &TriangleParams::default()).expect_err("the work is cancelled");
-    assert!(matches!(error, Error::Base(base::Error::Cancelled)), "{error}");
+    assert!(matches!(error, Error::Base(anden_base::Error::Cancelled)), "{error}");
 }
 
 #[test]

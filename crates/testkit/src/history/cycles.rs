@@ -1,23 +1,23 @@
-//! Who must have come before whom, as the reads tell, and whether that goes round in a circle.
+//! Precedence between transactions, inferred from their reads, and a search for a cycle in it.
 //!
-//! The edges are those of Adya's thesis (MIT, 1999), and those of time:
-//! - *ww*: an element was appended before another, in the order in which the list has them;
-//! - *wr*: who appended an element comes before who read it;
-//! - *rw*: who read a list without an element comes before who appended that;
-//! - *real time*: who was answered before another began comes before it.
+//! The edges are those of Adya's thesis (MIT, 1999), and real time:
+//! - *ww*: the writer of an element precedes the writer of the next element in the list order;
+//! - *wr*: the writer of an element precedes its reader;
+//! - *rw*: the reader of a list without an element precedes the writer of that element;
+//! - *real time*: a transaction that was answered before another one began precedes it.
 //!
-//! The order of a list is that of the longest read of it, of which all others must be prefixes. Elements that nobody read
-//! come after all that were.
+//! The order of a list is that of its longest read; every other read must be a prefix of it. Elements that no
+//! transaction read come after all elements that were read.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{Action, Element, History, Object, Outcome};
 
-/// Looks for what no order of the transactions explains: a cycle, a read of what was aborted or of half a transaction, of
-/// what nobody appended, or two reads that disagree.
+/// Looks for evidence that no serial order explains the history: a cycle, a read of aborted or never appended elements,
+/// a read of half a transaction, or two reads that disagree.
 ///
 /// # Errors
-/// What it found.
+/// The first such evidence.
 pub fn find_cycle(history: &History) -> Result<(), String> {
     let writers = writers(history)?;
     let mut graph = Precedence::new(history.runs.len());
@@ -41,7 +41,7 @@ pub fn find_cycle(history: &History) -> Result<(), String> {
         for pair in order.windows(2) {
             graph.add(writers[&(*object, pair[0])], writers[&(*object, pair[1])], "ww");
         }
-        // What nobody read comes later than what was; among these the order is unknown.
+        // Elements that no transaction read come after the last read one. Their order among each other is unknown.
         if let Some(last) = order.last() {
             let last = writers[&(*object, *last)];
             let unseen = writers.range((*object, 0)..=(*object, Element::MAX));
@@ -56,7 +56,7 @@ pub fn find_cycle(history: &History) -> Result<(), String> {
     graph.require_no_cycle(history)
 }
 
-/// By object and element: the transaction that appended it.
+/// The transaction that appended each element of each object.
 fn writers(history: &History) -> Result<BTreeMap<(Object, Element), usize>, String> {
     let mut writers = BTreeMap::new();
     for (index, run) in history.runs.iter().enumerate() {
@@ -71,7 +71,7 @@ fn writers(history: &History) -> Result<BTreeMap<(Object, Element), usize>, Stri
     Ok(writers)
 }
 
-/// By object whose elements have an order: the longest list that anybody read. Others must be prefixes of it.
+/// The longest read of each list object. All other reads must be prefixes of it.
 fn orders(history: &History) -> Result<BTreeMap<Object, Vec<Element>>, String> {
     let mut orders: BTreeMap<Object, Vec<Element>> = BTreeMap::new();
     let committed = || history.runs.iter().filter(|run| run.outcome != Outcome::Aborted);
@@ -111,7 +111,7 @@ impl Precedence {
         }
     }
 
-    /// What a read says; `own` is what the reader appended itself before it.
+    /// Adds the edges that a read implies. `own` holds the reader's earlier appends to the object.
     #[expect(clippy::too_many_arguments, reason = "it is one step of one function")]
     fn add_read(
         &mut self,
@@ -124,33 +124,33 @@ impl Precedence {
         orders: &BTreeMap<Object, Vec<Element>>,
     ) -> Result<(), String> {
         let all: HashSet<Element> = seen.iter().copied().collect();
-        let who = || format!("transaction {reader} read {seen:?} of object {object}");
+        let read = || format!("transaction {reader} read {seen:?} of object {object}");
         for element in seen {
             let Some(&writer) = writers.get(&(object, *element)) else {
-                return Err(format!("{}, and nobody appended {element}", who()));
+                return Err(format!("{}, and no transaction appended {element}", read()));
             };
             let run = &history.runs[writer];
             if run.outcome == Outcome::Aborted {
-                return Err(format!("{}, and {element} was never committed", who()));
+                return Err(format!("{}, and {element} was never committed", read()));
             }
             if writer == reader {
                 if !own.contains(element) {
-                    return Err(format!("{}, and appends {element} only later", who()));
+                    return Err(format!("{}, and appends {element} only later", read()));
                 }
                 continue;
             }
-            // All of what it appended to the object, or nothing.
+            // A reader sees all elements that the writer appended to the object, or none.
             let missed = run.appends().find(|(other, missed)| *other == object && !all.contains(missed));
             if let Some((_, missed)) = missed {
-                return Err(format!("{}: {element} without {missed}, which were committed as one", who()));
+                return Err(format!("{}: {element} without {missed}, which were committed as one", read()));
             }
             self.add(writer, reader, "wr");
         }
         if let Some(missed) = own.iter().find(|element| !all.contains(element)) {
-            return Err(format!("{}, without {missed}, which it had appended itself", who()));
+            return Err(format!("{}, without {missed}, which it had appended itself", read()));
         }
         let order = orders.get(&object).map_or(&[][..], Vec::as_slice);
-        // In a list only the first that is missing counts: the others come after it.
+        // In a list, an edge to the writer of the first missing element suffices: ww edges lead to the later ones.
         if history.is_list(object)
             && let Some(next) = order.get(seen.len())
         {
@@ -165,8 +165,8 @@ impl Precedence {
         Ok(())
     }
 
-    /// Who was answered before others began: an edge to those that began next is enough, as they are before the rest, but
-    /// all of them that began before the first of these was answered.
+    /// Adds the real-time edges: from each transaction to later ones, up to the first answer among those. Transactions
+    /// that begin after that answer are reached through its edges.
     fn add_real_time(&mut self, history: &History) {
         let committed = |index: &usize| history.runs[*index].outcome != Outcome::Aborted;
         let mut by_begin: Vec<usize> = (0..history.runs.len()).filter(committed).collect();
@@ -185,7 +185,7 @@ impl Precedence {
         }
     }
 
-    /// Searches in depth, without recursion: histories are long.
+    /// Depth-first search with an explicit stack: long histories would overflow the call stack.
     fn require_no_cycle(&self, history: &History) -> Result<(), String> {
         #[derive(Clone, Copy, PartialEq)]
         enum State {

@@ -1,15 +1,17 @@
-//! The history again, one transaction at a time, in the order in which the database says that it committed them.
+//! A serial replay of a history in the commit order that the database reports.
 
 use std::collections::BTreeMap;
 
 use super::{Action, Element, History, Object, Run};
 
-/// Runs the committed transactions one after the other and compares what each read. What was answered before another began
-/// must come before it. Who only reads has the position of the last that it saw, or one right behind it; of several that
-/// only read at one position, those that began first come first.
+/// Replays the committed transactions in the order of their positions and compares each read with the model.
+///
+/// A transaction that was answered before another one began must have the smaller position. A read-only transaction has
+/// the position of the last commit that it saw, or the one directly after. Read-only transactions at one position are
+/// replayed in the order of their start times.
 ///
 /// # Errors
-/// The first read that another order, or none, explains.
+/// The first transaction whose position contradicts real time, or the first read that differs from the model.
 pub fn replay(history: &History) -> Result<(), String> {
     let mut order: Vec<(&Run, (u64, u64))> =
         history.runs.iter().filter_map(|run| run.position().map(|position| (run, position))).collect();

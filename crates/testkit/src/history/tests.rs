@@ -1,23 +1,23 @@
-//! The checkers find what they are for: histories of a small database whose faults can be chosen.
+//! Tests of the checkers on histories of a small database with selectable bugs.
 
 use super::*;
 use crate::Random;
 
-/// What the database does wrong.
+/// A defect of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bug {
     None,
-    /// Only objects that a transaction appends to are held against what others appended.
+    /// Validates only the objects that a transaction appends to, not those that it reads.
     SnapshotIsolation,
-    /// A list is written as it was read, with what was appended: what others appended meanwhile is gone.
+    /// A commit writes back the list of its snapshot plus its own elements, and so drops concurrent appends.
     LostUpdate,
-    /// What others have not committed is read.
+    /// Reads return uncommitted elements of other transactions.
     DirtyRead,
-    /// Each read sees what is committed by then.
+    /// Each read returns the commits until that moment, not the transaction's snapshot.
     FracturedRead,
-    /// Nothing is held against anything.
+    /// Every transaction passes validation.
     SkippedValidation,
-    /// What is committed and answered is seen a little later than some of what is committed after it.
+    /// Some commits become visible late: after their answer, and after commits that follow them.
     ReorderedPublish,
 }
 
@@ -29,13 +29,13 @@ const NUM_CLIENTS: u32 = 6;
 #[derive(Clone, Debug)]
 struct Entry {
     element: Element,
-    /// Of the commit.
+    /// The number of the commit.
     number: u64,
-    /// From this time on it is seen.
+    /// The time from which reads return the element.
     seen_from: u64,
 }
 
-/// A transaction under way.
+/// An open transaction.
 #[derive(Clone, Debug)]
 struct Open {
     run: Run,
@@ -131,7 +131,7 @@ impl Database {
         });
         let writes = open.run.appends().next().is_some();
         if (is_valid || !writes) && self.random.below(10) > 0 {
-            // Who only reads comes right behind what it saw.
+            // A read-only transaction takes the position directly after its snapshot.
             open.run.outcome = Outcome::Committed(open.snapshot, 1);
             if writes {
                 self.num_commits += 1;
@@ -156,7 +156,7 @@ impl Database {
 }
 
 #[test]
-fn what_is_serializable_is_found_so() {
+fn serializable_history_passes_both_checkers() {
     for seed in 0..30 {
         println!("seed {seed}");
         let history = Database::history(Bug::None, seed, 1_000);
@@ -166,7 +166,7 @@ fn what_is_serializable_is_found_so() {
     }
 }
 
-/// Of how many histories in ten each checker says that something is wrong.
+/// The number of histories that each checker rejects, out of ten.
 fn num_caught(bug: Bug) -> (usize, usize) {
     let histories: Vec<_> = (0..10).map(|seed| Database::history(bug, seed + 500, 300)).collect();
     let count =
@@ -201,13 +201,13 @@ fn small_cycles_are_found() {
     let skew =
         vec![run(0, (1, 5), 1, &[Read(0, vec![]), Append(1, 1)]), run(1, (2, 6), 2, &[Read(1, vec![]), Append(0, 2)])];
     assert!(check(skew).unwrap_err().starts_with("a cycle"));
-    // What was answered is not seen by who began later.
+    // A later transaction misses a commit that was answered before it began.
     let stale = vec![run(0, (1, 2), 1, &[Append(0, 1)]), run(1, (3, 4), 2, &[Read(0, vec![])])];
     assert!(check(stale.clone()).unwrap_err().contains("real time"));
     assert!(replay(&History { runs: stale, first_set: 10 }).is_err());
-    // The same beside each other is fine.
+    // Transactions that overlap in time may commit in either order.
     check(vec![run(0, (1, 4), 2, &[Append(0, 1)]), run(1, (3, 5), 1, &[Read(0, vec![])])]).unwrap();
-    // The database says another order than that of time.
+    // The positions contradict real time.
     let turned = vec![run(0, (1, 2), 2, &[Append(0, 1)]), run(1, (3, 4), 1, &[Append(1, 2)])];
     assert!(replay(&History { runs: turned, first_set: 10 }).is_err());
     let half = vec![run(0, (1, 9), 1, &[Append(0, 1), Append(0, 2)]), run(1, (3, 4), 2, &[Read(0, vec![1])])];
@@ -215,9 +215,9 @@ fn small_cycles_are_found() {
 }
 
 #[test]
-fn those_that_only_read_one_version_come_in_the_order_of_time() {
+fn read_only_transactions_replay_in_time_order() {
     use Action::{Append, Read};
-    // However they are listed.
+    // The order of the runs in the history does not matter.
     let early = run(1, (3, 4), 1, &[Read(0, vec![1])]);
     let late = run(2, (5, 6), 1, &[Read(0, vec![1])]);
     let write = run(0, (1, 2), 0, &[Append(0, 1)]);

@@ -1,4 +1,4 @@
-//! What one-edge commits are compared with.
+//! The stores that one-edge commits are compared with.
 
 use std::path::Path;
 
@@ -9,18 +9,18 @@ use rusqlite::params;
 use super::{INSERT, Sqlite, fresh};
 use crate::transactions::ground::WeightedEdge;
 
-/// What a commit survives.
+/// The failure that a commit survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Promise {
     /// A power cut.
     Sync,
-    /// The end of the process.
+    /// A killed process.
     Batched,
     /// Nothing.
     Nothing,
 }
 
-/// A store that takes an edge in a transaction of its own.
+/// A store that inserts an edge in a transaction of its own.
 pub(crate) trait Store: Sync {
     fn insert(&self, edge: WeightedEdge) -> Result<()>;
 }
@@ -60,7 +60,7 @@ impl Store for Redb {
     }
 }
 
-/// New stores that promise as much, with their names.
+/// New stores with this promise, and their names.
 pub(crate) fn stores(directory: &Path, promise: Promise) -> Result<Vec<(&'static str, Box<dyn Store>)>> {
     let (synchronous, name) = match promise {
         Promise::Sync => ("FULL", "SQLite FULL"),

@@ -1,10 +1,10 @@
-//! What the files have where the disk refuses something, a group is taken back, or the log goes.
+//! Contents of the files after errors of the disk, after a record is taken back, and after the WAL is dropped.
 
 use super::*;
 
 const LATER: Durability = Durability::Batched(Duration::from_secs(3600));
 
-/// Nothing is written in the background any more.
+/// A WAL whose background thread is stopped.
 fn without_thread() -> Scene {
     let scene = Scene::new();
     scene.log.append(1, b"one", LATER).unwrap();
@@ -16,13 +16,13 @@ fn without_thread() -> Scene {
 fn too_much_is_written_by_whoever_adds_it() {
     let scene = without_thread();
     scene.log.append(2, b"two", Durability::None).unwrap();
-    assert_eq!(scene.epochs(0), [1], "nobody waits for it");
+    assert_eq!(scene.epochs(0), [1], "no caller waits for it");
     scene.log.append(3, &vec![7; MAX_PENDING_BYTES], Durability::None).unwrap();
     assert_eq!(scene.epochs(0), [1, 2, 3]);
 }
 
 #[test]
-fn why_it_could_not_be_written_is_told_until_it_is() {
+fn write_error_is_reported_until_a_write_succeeds() {
     let scene = without_thread();
     scene.log.append(2, b"two", Durability::None).unwrap();
     scene.disk.set_plan(FaultPlan::FailNext("wal-", IoKind::StorageFull));
@@ -33,7 +33,7 @@ fn why_it_could_not_be_written_is_told_until_it_is() {
 }
 
 #[test]
-fn what_is_in_memory_is_written_when_the_log_goes() {
+fn buffered_records_are_written_on_drop() {
     let Scene { disk, log, .. } = without_thread();
     log.append(2, b"two", Durability::None).unwrap();
     drop(log);
@@ -41,7 +41,7 @@ fn what_is_in_memory_is_written_when_the_log_goes() {
 }
 
 #[test]
-fn what_is_in_memory_is_written_before_a_segment_follows() {
+fn buffered_records_are_written_before_segment_rotation() {
     let scene = without_thread();
     scene.log.append(2, b"two", Durability::None).unwrap();
     scene.log.rotate();
@@ -62,9 +62,9 @@ fn a_sync_covers_the_segments_before() {
     }
 }
 
-/// What cannot be written shall not fill a full disk further.
+/// A failed write must not fill a full disk further.
 #[test]
-fn a_file_is_cut_to_what_it_was_where_a_group_cannot_be_written() {
+fn failed_group_write_truncates_the_segment() {
     let (mut num_refused, large) = (0, vec![5; 300 << 10]);
     for call in 0.. {
         let scene = Scene::new();
@@ -74,7 +74,7 @@ fn a_file_is_cut_to_what_it_was_where_a_group_cannot_be_written() {
         scene.disk.set_plan(FaultPlan::FailAt(scene.disk.num_calls() + call, IoKind::StorageFull));
         let is_refused = scene.log.append(2, &large, Durability::Sync).is_err();
         if scene.lock.is_poisoned() {
-            // All was written, and the sync failed.
+            // All bytes were written, and the sync failed.
             break;
         }
         num_refused += u32::from(is_refused);
@@ -84,9 +84,9 @@ fn a_file_is_cut_to_what_it_was_where_a_group_cannot_be_written() {
     assert!(num_refused > 0);
 }
 
-/// Half of a header would be damage: what follows it is durable.
+/// Half a header would count as damage, because later records are durable.
 #[test]
-fn a_segment_whose_header_cannot_be_written_is_no_part_of_the_log() {
+fn segment_with_unwritten_header_is_ignored() {
     for call in 0..8 {
         let scene = Scene::new();
         scene.disk.set_plan(FaultPlan::FailAt(scene.disk.num_calls() + call, IoKind::StorageFull));
@@ -99,9 +99,9 @@ fn a_segment_whose_header_cannot_be_written_is_no_part_of_the_log() {
     }
 }
 
-/// A group that is not durable follows in the place of one that was.
+/// An unsynced record follows in place of a durable one.
 #[test]
-fn nothing_later_says_that_what_was_taken_back_is_durable() {
+fn rolled_back_record_is_never_claimed_durable() {
     let scene = Scene::new();
     for epoch in 1..=2 {
         scene.log.append(epoch, &[epoch as u8; 700], Durability::Sync).unwrap();
@@ -118,8 +118,8 @@ fn nothing_later_says_that_what_was_taken_back_is_durable() {
 }
 
 #[test]
-fn what_can_not_be_taken_back_ends_all_writing() {
-    // The mark names the first group only.
+fn failed_rollback_poisons_the_wal() {
+    // The mark names the first record only.
     for (epoch, file) in [(1, "LOG"), (2, "wal-")] {
         let scene = Scene::new();
         (1..=epoch).for_each(|epoch| scene.log.append(epoch, b"x", Durability::Sync).unwrap());
@@ -127,6 +127,6 @@ fn what_can_not_be_taken_back_ends_all_writing() {
         scene.log.take_back(epoch).unwrap_err();
         assert!(scene.lock.is_poisoned(), "{file}");
         let error = scene.log.append(epoch, b"y", Durability::Sync).unwrap_err();
-        assert!(matches!(error, Error::Lama(lama::Error::Poisoned { .. })), "{error}");
+        assert!(matches!(error, Error::Snapshots(anden_snapshots::Error::Poisoned { .. })), "{error}");
     }
 }

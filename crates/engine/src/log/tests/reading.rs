@@ -1,4 +1,4 @@
-//! What is read of a log that is not as it was written: from its beginning, and by who reads on.
+//! Reads of a changed WAL, from its beginning and from an LSN.
 
 use super::super::format::u32_at;
 use super::*;
@@ -11,13 +11,13 @@ fn payload(epoch: u64) -> Vec<u8> {
     vec![epoch as u8; PAYLOAD_BYTES]
 }
 
-/// Where the group at a place of its segment begins.
+/// The offset of the record at an index of its segment.
 fn offset(index: usize) -> usize {
     FIRST_GROUP as usize + index * GROUP_BYTES
 }
 
-/// Epochs that are read on from a place in the log, and the place where that ends.
-fn read_on(disk: &FaultStorage, after: u64, from: Option<Bookmark>) -> Result<(Option<Bookmark>, Vec<u64>)> {
+/// The epochs read from an LSN on, and the new LSN.
+fn read_on(disk: &FaultStorage, after: u64, from: Option<Lsn>) -> Result<(Option<Lsn>, Vec<u64>)> {
     let place = LogPlace { storage: disk, directory: Path::new("db"), id: ID };
     let mut epochs = Vec::new();
     let bookmark = place.hold()?.read_on(after, from, &mut |group| {
@@ -32,7 +32,7 @@ impl Scene {
         self.log.append(epoch, &payload(epoch), durability).unwrap();
     }
 
-    /// Replaces bytes of a segment.
+    /// Changes the bytes of a segment.
     fn change(&self, segment: usize, change: impl FnOnce(&mut Vec<u8>)) {
         let path = &self.segments()[segment];
         let mut bytes = self.disk.contents(path).unwrap();
@@ -40,7 +40,7 @@ impl Scene {
         self.disk.set_contents(path, &bytes);
     }
 
-    /// Damages the group at a place of its segment.
+    /// Damages the record at an index of its segment.
     fn damage(&self, segment: usize, index: usize) {
         self.change(segment, |bytes| bytes[offset(index) + GROUP_HEADER_BYTES] ^= 1);
     }
@@ -51,7 +51,7 @@ impl Scene {
 }
 
 #[test]
-fn what_the_mark_knows_is_named_where_it_is_bad() {
+fn damage_below_durable_mark_is_refused() {
     let scene = Scene::new();
     scene.append(1, Durability::Sync);
     scene.damage(0, 0);
@@ -60,7 +60,7 @@ fn what_the_mark_knows_is_named_where_it_is_bad() {
 }
 
 #[test]
-fn what_a_later_segment_knows_counts_without_the_mark() {
+fn later_segment_proves_durability_without_mark() {
     let scene = Scene::new();
     (1..=3).for_each(|epoch| scene.append(epoch, Durability::Sync));
     scene.log.rotate();
@@ -71,7 +71,7 @@ fn what_a_later_segment_knows_counts_without_the_mark() {
     assert!(error.contains("wal-000001") && error.contains("commit 3, which was durable, cannot be read"), "{error}");
 }
 
-/// As a copy of a file leaves it.
+/// A copied file leaves this state.
 #[test]
 fn a_commit_that_is_there_twice_is_named() {
     let scene = Scene::new();
@@ -82,9 +82,9 @@ fn a_commit_that_is_there_twice_is_named() {
     assert!(error.contains("wal-000002") && error.contains("commit 1 is in the log twice"), "{error}");
 }
 
-/// Checksum and chain say nothing else.
+/// Checksum and chain are valid.
 #[test]
-fn a_group_of_another_number_or_opening_does_not_follow() {
+fn group_of_other_epoch_or_opening_is_ignored() {
     for (epoch, generation, expected) in [(2, 1, vec![1, 2]), (3, 1, vec![1]), (2, 2, vec![1])] {
         let scene = Scene::new();
         scene.append(1, LATER);
@@ -102,9 +102,9 @@ fn a_group_of_another_number_or_opening_does_not_follow() {
     }
 }
 
-/// A group could not be written, and what of it is in the file could not be cut off.
+/// A record could not be written, and its bytes in the file could not be cut off.
 #[test]
-fn what_is_behind_the_end_of_a_segment_that_another_followed_is_no_damage() {
+fn garbage_after_sealed_segment_is_ignored() {
     let scene = Scene::new();
     (1..=2).for_each(|epoch| scene.append(epoch, Durability::Sync));
     scene.log.rotate();
@@ -114,7 +114,7 @@ fn what_is_behind_the_end_of_a_segment_that_another_followed_is_no_damage() {
 }
 
 #[test]
-fn whole_segments_behind_the_end_go_and_their_names_are_not_given_again() {
+fn trailing_segments_are_removed_without_name_reuse() {
     let scene = Scene::new();
     for epoch in 1..=3 {
         scene.append(epoch, LATER);
@@ -133,9 +133,9 @@ fn whole_segments_behind_the_end_go_and_their_names_are_not_given_again() {
     assert_eq!(open(&disk.duplicate(), 0).unwrap().2, [(1, payload(1)), (2, b"another".to_vec())]);
 }
 
-/// A snapshot has what took its place, and the process ended before the segments were removed.
+/// A snapshot has the replacements, and the process ended before the segments were removed.
 #[test]
-fn what_was_cut_off_does_not_come_back() {
+fn truncated_records_do_not_come_back() {
     let scene = Scene::new();
     (1..=5).for_each(|epoch| scene.append(epoch, LATER));
     scene.damage(0, 1);
@@ -160,7 +160,7 @@ fn a_bad_record_is_met_by_who_reads_on() {
 }
 
 #[test]
-fn who_reads_on_reads_no_group_that_followed_another_one() {
+fn resumed_read_skips_group_of_another_chain() {
     let third = |second: &[u8]| {
         let scene = Scene::new();
         scene.append(1, LATER);
@@ -177,7 +177,7 @@ fn who_reads_on_reads_no_group_that_followed_another_one() {
 }
 
 #[test]
-fn who_reads_on_misses_what_the_mark_knows() {
+fn resumed_read_reports_missing_durable_group() {
     let scene = Scene::new();
     (1..=2).for_each(|epoch| scene.append(epoch, Durability::Sync));
     let (bookmark, _) = read_on(&scene.disk, 0, None).unwrap();
@@ -189,7 +189,7 @@ fn who_reads_on_misses_what_the_mark_knows() {
 }
 
 #[test]
-fn who_reads_on_from_a_place_that_is_not_there_reads_all() {
+fn resumed_read_with_stale_lsn_starts_over() {
     let scene = Scene::new();
     (1..=3).for_each(|epoch| scene.append(epoch, LATER));
     let (third, _) = read_on(&scene.disk, 0, None).unwrap();
@@ -200,9 +200,9 @@ fn who_reads_on_from_a_place_that_is_not_there_reads_all() {
     assert_eq!(read_on(&scene.disk, 3, third).unwrap().1, [4, 5], "the segment has become shorter");
 }
 
-/// Who went on behind it would miss the group that takes its number.
+/// A reader that went on behind the old record would miss its replacement.
 #[test]
-fn who_reads_on_is_told_that_a_group_was_taken_back() {
+fn resumed_read_reports_rolled_back_group() {
     let scene = Scene::new();
     (1..=3).for_each(|epoch| scene.append(epoch, LATER));
     let (third, _) = read_on(&scene.disk, 0, None).unwrap();
@@ -217,7 +217,7 @@ fn who_reads_on_is_told_that_a_group_was_taken_back() {
     told();
     scene.append(4, LATER);
     told();
-    // In a segment of its own, as after the database was opened again.
+    // In a segment of its own, as after a reopening.
     let scene = Scene::new();
     (1..=3).for_each(|epoch| scene.append(epoch, LATER));
     let (third, _) = read_on(&scene.disk, 0, None).unwrap();

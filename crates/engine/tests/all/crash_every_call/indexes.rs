@@ -1,28 +1,27 @@
-//! Indexes after a power cut or an error at every call to the disk: an index exists completely or not at all, finds what a
-//! scan finds, and a unique index has no value twice.
+//! Indexes after a power cut or an error at each call to the disk. An index exists completely or not at all, and finds
+//! what a scan finds. A unique index has no value twice.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind as IoKind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use anden_base::progress::{Progress, Silent};
 use anden_engine::{
-    AppendOptions, Changes, Database, Durability, Error, IndexKind, MergeScope, Missing, Result, Update, View,
+    AppendOptions, Changes, Durability, Engine, Error, IndexKind, MergeScope, Missing, Result, SnapshotView, Update,
 };
-use base::progress::{Progress, Silent};
-use base::storage::{FaultPlan, FaultStorage};
-use graph::Graph;
-use graph::property::{OwnedValue, PropertyValue};
-use testkit::{Random, scaled};
+use anden_graph::Graph;
+use anden_graph::property::{OwnedValue, PropertyValue};
+use anden_testkit::{FaultPlan, FaultStorage, Random, scaled};
 
 use super::crash_every_call;
 use crate::log_recovery::{DB, pool};
 use crate::transactions::{key, strings};
 
 const NUM_KEYS: u32 = 8;
-/// Disks that a crash may leave, looked at for each call.
+/// The number of possible disks after a crash to check for each call.
 const NUM_DISKS: u64 = 1;
-/// One in this number of databases is worked on after a crash.
+/// One in this many recovered databases gets more work.
 const WORKED_ON: u64 = 3;
 
 /// Vertices with their values, and the indexes.
@@ -55,8 +54,8 @@ fn remove(vertex: u32) -> Change {
 }
 
 impl State {
-    /// What a database holds, read without any index.
-    fn of(db: &Database) -> Self {
+    /// The state of a database, read without an index.
+    fn of(db: &Engine) -> Self {
         let view = db.view().unwrap();
         let (properties, mut state) = (view.properties(), Self::default());
         for vertex in 0..view.vertex_bound() as u32 {
@@ -114,7 +113,7 @@ impl State {
 struct History {
     states: Vec<State>,
     now: State,
-    /// The place of the newest state that was answered as durable.
+    /// The index of the newest state that was answered as durable.
     durable: usize,
 }
 
@@ -124,15 +123,15 @@ impl History {
     }
 }
 
-/// Changes a database, and notes what becomes of it.
+/// Changes a database, and records the states.
 struct Client {
-    db: Database,
+    db: Engine,
     history: Mutex<History>,
 }
 
 impl Client {
     fn open(disk: &FaultStorage, now: State) -> Result<Self, Box<(Error, History)>> {
-        match Database::open_in(Arc::new(disk.clone()), Path::new(DB)) {
+        match Engine::open_in(Arc::new(disk.clone()), Path::new(DB)) {
             Ok(db) => {
                 // Without a budget, each operation asks the kernel for free memory, which takes longer than the rest.
                 db.set_memory(Some(1 << 30));
@@ -150,7 +149,7 @@ impl Client {
         self.history().now.clone()
     }
 
-    /// Notes the state after a change. A refused change may be on the disk, and is not in memory.
+    /// Records the state after a change. A refused change may be on the disk, but is not in memory.
     fn note<T>(&self, after: State, is_durable: bool, answer: Result<T>) -> Result<()> {
         let history = &mut *self.history();
         history.states.push(after.clone());
@@ -186,7 +185,7 @@ impl Client {
         self.note_allowed(self.now().with(changes), true, answer)
     }
 
-    /// Demands a violation exactly where the state breaks a unique index.
+    /// Requires a violation if and only if the state breaks a unique index.
     fn note_allowed<T>(&self, after: State, is_durable: bool, answer: Result<T>) -> Result<()> {
         match (after.is_allowed(), answer) {
             (false, Ok(_)) => panic!("a unique index has a value twice: {after:?}"),
@@ -213,7 +212,7 @@ impl Client {
         self.note(self.now().with_index(name, None), true, answer)
     }
 
-    /// Writes the memtable as a snapshot: all commits are durable then.
+    /// Makes a checkpoint, after which all commits are durable.
     fn checkpoint(&self) -> Result<()> {
         let answer = self.db.checkpoint(None);
         self.note(self.now(), true, answer)
@@ -230,14 +229,14 @@ impl Client {
         self.db.drop_snapshots(&numbers, &Silent)
     }
 
-    /// The graph and its indexes are as noted, and agree.
+    /// Requires that the graph equals the recorded state and agrees with its indexes.
     fn check(&self, place: &str) {
         assert_eq!(State::of(&self.db), self.now(), "{place}");
         compare_indexes(&self.db, place);
     }
 }
 
-/// Runs once an index is being collected.
+/// Runs a function while an index is collected.
 struct Meanwhile<'a, F> {
     client: &'a Client,
     act: F,
@@ -250,8 +249,8 @@ impl<F: Fn(&Client) -> Result<()> + Sync> Progress for Meanwhile<'_, F> {
     }
 }
 
-/// Each value is found exactly where a scan finds it, in each snapshot and in the newest view, where unique values are.
-fn compare_indexes(db: &Database, place: &str) {
+/// Each index finds what a scan finds, in each snapshot and in the newest view. Unique values are unique in the newest.
+fn compare_indexes(db: &Engine, place: &str) {
     let newest = db.view().unwrap();
     compare_view(&newest, place);
     for snapshot in db.snapshots() {
@@ -260,7 +259,7 @@ fn compare_indexes(db: &Database, place: &str) {
     assert!(State::of(db).is_allowed(), "{place}: a unique index has a value twice");
 }
 
-fn compare_view(view: &View, place: &str) {
+fn compare_view(view: &SnapshotView, place: &str) {
     let properties = view.properties();
     for number in 0..properties.schema().len() {
         let column = properties.column(number).unwrap().unwrap();
@@ -290,7 +289,7 @@ struct Workload {
 /// A database with two snapshots and a log, and with both indexes or none.
 fn start(has_indexes: bool) -> (FaultStorage, State) {
     let disk = FaultStorage::default();
-    drop(Database::create_in(Arc::new(disk.clone()), Path::new(DB), strings()).unwrap());
+    drop(Engine::create_in(Arc::new(disk.clone()), Path::new(DB), strings()).unwrap());
     let client = Client::open(&disk, State::default()).unwrap_or_else(|failed| panic!("{}", failed.0));
     let first: Vec<Change> = (0..4).flat_map(|vertex| [email(vertex, vertex), size(vertex, vertex.into())]).collect();
     client.commit(&first).unwrap();
@@ -305,7 +304,7 @@ fn start(has_indexes: bool) -> (FaultStorage, State) {
     (disk.duplicate(), client.now())
 }
 
-/// Indexes are created beside commits and a checkpoint.
+/// Creates indexes beside commits and a checkpoint.
 fn create_indexes(client: &Client) -> Result<()> {
     client.commit_with(&[email(5, 5)], Durability::None)?;
     client.create("email", IndexKind::Unique, |client| {
@@ -323,7 +322,7 @@ fn create_indexes(client: &Client) -> Result<()> {
     client.commit(&[email(4, 3)])
 }
 
-/// A unique index is refused where a commit beside it makes a value double, and created later.
+/// A unique index is refused if a concurrent commit duplicates a value, and is created later.
 fn create_after_refusal(client: &Client) -> Result<()> {
     client.create("email", IndexKind::Unique, |client| client.commit(&[email(5, 3)]))?;
     client.create("email", IndexKind::Plain, |client| client.commit(&[email(6, 3)]))?;
@@ -333,7 +332,7 @@ fn create_after_refusal(client: &Client) -> Result<()> {
     client.commit(&[email(5, 3)])
 }
 
-/// Everything else that changes indexed values or files of indexes.
+/// All other changes of indexed values or of index files.
 fn change_values(client: &Client) -> Result<()> {
     client.commit(&[email(0, 11), email(1, 10)])?;
     client.commit(&[email(5, 11)])?;
@@ -381,7 +380,7 @@ fn toggle_index(client: &Client, random: &mut Random) -> Result<()> {
     }
 }
 
-/// Removals come first, as an append has them.
+/// Random changes. Removals come first, as in an append.
 fn random_changes(random: &mut Random) -> Vec<Change> {
     let mut changes: Vec<Change> = (0..random.below(4) / 3).map(|_| remove(random.below(NUM_KEYS))).collect();
     for _ in 0..1 + random.below(3) {
@@ -409,7 +408,8 @@ fn workloads() -> Vec<Workload> {
     workloads
 }
 
-/// Opens a disk that a crash left, and finds a state that was noted; gives its number. Some are worked on.
+/// Opens a possible disk after a crash, and requires a recorded state. Returns its number. Some databases get more
+/// work.
 fn check_recovered(history: &History, disk: &FaultStorage, place: &str, works_on: bool) -> usize {
     let client = Client::open(disk, State::default()).unwrap_or_else(|failed| panic!("{place}: {}", failed.0));
     let verified = client.db.verify(pool()).unwrap_or_else(|error| panic!("{place}: {error}"));
@@ -444,7 +444,7 @@ fn a_crash_at_any_call_leaves_whole_indexes() {
         let run = |disk: &FaultStorage| match Client::open(disk, workload.before.clone()) {
             Err(failed) => failed.1,
             Ok(client) => {
-                // The answer is lost with the power.
+                // The power cut loses the answer.
                 drop((workload.act)(&client));
                 client.history.into_inner().unwrap()
             }

@@ -1,11 +1,11 @@
-//! Tests of columns and of their builder.
+//! Tests of columns and their builder.
 
 use arrow_array::types::UInt32Type;
 use arrow_array::{Int32Array, LargeStringArray, StringArray, TimestampMicrosecondArray, UInt32Array};
 
 use super::*;
 
-/// A column of `len` rows in which every row whose number `is_null` says is null.
+/// A column of `len` rows with nulls as `is_null` says.
 fn column(property_type: PropertyType, len: usize, is_null: impl Fn(usize) -> bool) -> PropertyColumn {
     let mut column = ColumnBuilder::new(property_type);
     for row in 0..len {
@@ -27,7 +27,7 @@ fn column(property_type: PropertyType, len: usize, is_null: impl Fn(usize) -> bo
     column.finish()
 }
 
-/// A column of strings by a dictionary with `distinct` strings, an empty one among them.
+/// A dictionary column with `distinct` strings, one of them empty.
 fn coded(distinct: usize, len: usize, is_null: impl Fn(usize) -> bool) -> PropertyColumn {
     let texts: LargeStringArray =
         (0..distinct).map(|i| Some(if i == 1 { String::new() } else { format!("ü{i}") })).collect();
@@ -36,7 +36,7 @@ fn coded(distinct: usize, len: usize, is_null: impl Fn(usize) -> bool) -> Proper
     PropertyColumn::from_codes(codes, &texts, Some(nulls)).unwrap()
 }
 
-/// The same values in a column that was built row by row.
+/// The values in a column that is built row by row.
 fn rebuilt(column: &PropertyColumn) -> PropertyColumn {
     let mut again = ColumnBuilder::new(column.property_type());
     column.iter().for_each(|value| again.push(value).unwrap());
@@ -64,7 +64,7 @@ fn rows_are_appended_gathered_sliced_and_cut() {
                     assert_eq!(rest, part, "{property_type} {len} {every} {cut}");
                     assert_eq!(rest.num_nulls(), part.num_nulls());
                     assert_eq!(rest.gather_or_null(&[u32::MAX]).get(0), PropertyValue::Null);
-                    // A part of a part, whose bits begin within a byte.
+                    // A slice of a slice starts within a byte of the bitmap.
                     let third = part.slice(part.len() / 3..part.len());
                     assert_eq!(third, whole.slice(cut + part.len() / 3..len));
                     let mut joined = ColumnBuilder::new(property_type);
@@ -90,17 +90,17 @@ fn dictionaries_make_no_difference() {
     assert_eq!(with, without);
     assert_ne!(with, coded(4, 100, |row| row % 9 == 1));
     assert_eq!(with.property_type(), PropertyType::String);
-    // Parts and gathered rows share the dictionary; so does a column with nulls behind it.
+    // Slices, gathered rows and padded columns share the dictionary.
     for other in [with.slice(3..50), with.gather(&[7, 7, 0]), with.clone().padded(101)] {
         assert!(matches!(other.values(), TypedArray::Coded { texts, .. } if texts.len() == 4));
     }
     assert!(matches!(with.without_dictionary().values(), TypedArray::String(_)));
-    // A dictionary is made where few strings are distinct.
+    // Columns with few distinct strings get a dictionary.
     let rarer = rebuilt(&coded(20, 320, |row| row % 9 == 0));
     assert_eq!(rarer.clone().with_dictionary(), rarer);
     assert!(matches!(rarer.with_dictionary().values(), TypedArray::Coded { texts, .. } if texts.len() == 20));
     assert!(matches!(rebuilt(&coded(23, 320, |_| false)).with_dictionary().values(), TypedArray::String(_)));
-    // A code that names a null of the dictionary is a null.
+    // A code that names a null of the dictionary is null.
     let texts: LargeStringArray = [Some("a"), None].into_iter().collect();
     let array = DictionaryArray::<UInt32Type>::new(UInt32Array::from(vec![0, 1, 0]), Arc::new(texts));
     let column = PropertyColumn::from_array(Arc::new(array)).unwrap();
@@ -196,7 +196,7 @@ fn wider_types_take_the_values_over() {
     assert!(column(PropertyType::String, 1, |_| false).converted(PropertyType::I64).is_err());
 }
 
-/// `converts_to` says beforehand, by the types alone, what `converted` does where every value fits.
+/// `converts_to` predicts from the types alone whether `converted` succeeds if every value fits.
 #[test]
 fn types_convert_as_their_columns_do() {
     for (from, _) in PropertyType::ALL {

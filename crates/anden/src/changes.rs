@@ -1,0 +1,219 @@
+//! Changes of a database: batches of updates, their options and reports; and checkpoints.
+
+use std::time::Duration;
+
+use anden_base::VertexId;
+use anden_engine::{CommitStats, Durability, LiveStats, Missing, Op};
+
+use crate::snapshot::SnapshotInfo;
+use crate::snapshot::require_short;
+use crate::{Database, Result};
+
+pub use anden_engine::{
+    AppendOptions, AppendReport, Applied, Changes, Committed, EdgeAction, EdgeId, EdgeWeight, ExpectedGraph,
+    ExpectedWeights, Maintenance, NewEdge, Update,
+};
+
+/// Options of [`Database::apply_file`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApplyOptions {
+    /// Number of updates in one transaction, at least 1.
+    pub batch: usize,
+    /// Commits an unfilled batch this long after its first update was read, if the input stalls. Only a pipe, FIFO,
+    /// socket or terminal can stall. With zero, the batch is committed as soon as a read would wait.
+    pub flush: Duration,
+    /// Makes a snapshot after each batch with which this many updates are read since the last one.
+    pub checkpoint_every: Option<u64>,
+    /// Refuses edges to missing vertices, and removals of missing edges and vertices.
+    pub strict: bool,
+    /// Durability of each batch; `None`: the durability of the database.
+    pub durability: Option<Durability>,
+}
+
+impl Default for ApplyOptions {
+    fn default() -> Self {
+        let flush = Duration::from_millis(100);
+        Self { batch: 1000, flush, checkpoint_every: None, strict: false, durability: None }
+    }
+}
+
+/// The result of [`Database::apply_file`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ApplyReport {
+    /// Number of updates applied.
+    pub updates: u64,
+    /// Number of transactions, one for each batch.
+    pub transactions: u64,
+    /// Elapsed seconds, reading included.
+    pub seconds: f64,
+    /// Number of snapshots made in the background because the memtable was full.
+    pub automatic_checkpoints: u64,
+}
+
+/// All methods fail on a database that is open for reading only.
+impl Database {
+    /// Applies updates in one transaction: all of them, or none. Later views see the updates; existing views do not
+    /// change. Adding an edge adds missing end vertices. Removing a missing edge or vertex does nothing.
+    ///
+    /// When this method returns, the updates are as durable as [`set_durability`](Self::set_durability) says; by
+    /// default they survive a power cut. The WAL holds them until a snapshot does. A snapshot is made by
+    /// [`checkpoint`](Self::checkpoint), an append, [`close`](Self::close), or in the background once the memtable is
+    /// large ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)).
+    ///
+    /// ```
+    /// use anden::{Database, Options, Update};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("calls.anden");
+    /// let db = Database::create(&path, Options::default())?;
+    /// db.apply(&[Update::add_edge(1, 2), Update::add_edge(2, 3)])?;
+    /// let before = db.view()?;
+    /// db.apply(&[Update::remove_edge(1, 2)])?;
+    /// assert_eq!((before.num_edges(), db.view()?.num_edges()), (2, 1));
+    /// db.checkpoint(None)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`](crate::Error::InvalidInput): a key, weight or value does not fit the graph.
+    /// [`Error::Io`](crate::Error::Io): the WAL cannot be written, and nothing was changed.
+    /// [`Error::MustReopen`](crate::Error::MustReopen): a sync failed earlier, so the state on disk is unknown, and the
+    /// handle refuses further writes. Damage met on the way. [`Error::update`](crate::Error::update) is the index of an
+    /// update that is at fault.
+    pub fn apply(&self, updates: &[Update]) -> Result<Applied> {
+        Ok(self.inner().apply(updates, Missing::Lenient, self.session().pool())?)
+    }
+
+    /// Adds edges without weights, given by numeric keys. Otherwise like [`apply`](Self::apply).
+    ///
+    /// With dense keys ([`KeyScheme::Dense`](crate::KeyScheme::Dense)) this is the fastest way to add many edges: the
+    /// slice is sorted and logged without conversion to [`Update`]s.
+    ///
+    /// ```
+    /// # use anden::{Database, KeyScheme, Options};
+    /// let db = Database::in_memory(Options { keys: KeyScheme::Dense, ..Options::default() })?;
+    /// db.add_edges(&[(0, 1), (1, 2), (0, 2)])?;
+    /// db.remove_edges(&[(1, 2)])?;
+    /// assert_eq!(db.view()?.num_edges(), 2);
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn add_edges(&self, edges: &[(VertexId, VertexId)]) -> Result<Applied> {
+        Ok(self.inner().apply_edges(edges, Op::Insert, self.session().pool())?)
+    }
+
+    /// Removes edges given by numeric keys, as [`add_edges`](Self::add_edges) adds them.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn remove_edges(&self, edges: &[(VertexId, VertexId)]) -> Result<Applied> {
+        Ok(self.inner().apply_edges(edges, Op::Delete, self.session().pool())?)
+    }
+
+    /// Like [`apply`](Self::apply), with this durability.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn apply_with(&self, updates: &[Update], durability: Durability) -> Result<Applied> {
+        Ok(self.inner().apply_with(updates, Missing::Lenient, durability, self.session().pool())?)
+    }
+
+    /// The default durability of commits; initially [`Durability::Sync`].
+    pub fn durability(&self) -> Durability {
+        self.inner().durability()
+    }
+
+    /// Sets the default durability of commits on this handle.
+    pub fn set_durability(&self, durability: Durability) {
+        self.inner().set_durability(durability);
+    }
+
+    /// Size of the WAL in bytes, including preallocated space.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    pub fn log_bytes(&self) -> Result<u64> {
+        Ok(self.inner().log_bytes()?)
+    }
+
+    /// Size in bytes of all files of the database: snapshots, WAL with its preallocated space, manifest.
+    ///
+    /// ```
+    /// use anden::{Database, Options, Update};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("calls.anden");
+    /// let db = Database::create(&path, Options::default())?;
+    /// db.apply(&[Update::add_edge(1, 2)])?;
+    /// let on_disk = std::fs::read_dir(&path)?.map(|entry| entry?.metadata().map(|file| file.len()));
+    /// assert_eq!(db.disk_bytes()?, on_disk.sum::<Result<u64, _>>()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    pub fn disk_bytes(&self) -> Result<u64> {
+        Ok(self.inner().disk_bytes()?)
+    }
+
+    /// Like [`apply`](Self::apply), but an edge needs existing end vertices, and a removal an existing edge or vertex.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply). [`Error::NotFound`](crate::Error::NotFound): an edge or a vertex does not exist.
+    /// Nothing was changed then.
+    pub fn apply_strict(&self, updates: &[Update]) -> Result<Applied> {
+        Ok(self.inner().apply(updates, Missing::Strict, self.session().pool())?)
+    }
+
+    /// Makes a snapshot of everything committed.
+    ///
+    /// Cost: grows with the changes since the newest snapshot. Readers and commits go on meanwhile; later commits are
+    /// not in this snapshot.
+    ///
+    /// # Errors
+    /// The name is invalid or taken, or the disk fails. Committed changes stay committed.
+    pub fn checkpoint(&self, name: Option<&str>) -> Result<SnapshotInfo> {
+        require_short(name)?;
+        if self.live_stats().delta_bytes == 0 {
+            // With pending changes, the engine checks the budget for the whole checkpoint.
+            self.session().require_writer("a snapshot", 0)?;
+        }
+        Ok(self.inner().checkpoint(name)?)
+    }
+
+    /// Sets the memtable size in bytes that starts a checkpoint in the background; initially 64 MB. The size grows
+    /// several times if updates arrive fast. A WAL of sixteen times this size starts a checkpoint too. Commits wait if
+    /// checkpoints fall behind. `None`: no automatic checkpoints.
+    pub fn set_checkpoint_bytes(&self, num_bytes: Option<u64>) {
+        self.inner().set_checkpoint_bytes(num_bytes);
+    }
+
+    /// Limits how many bytes a second background checkpoints and merges write together; initially 100 MB. `None`: no
+    /// limit. The limit does not delay a caller that waits for a snapshot.
+    pub fn set_background_write_rate(&self, bytes_per_second: Option<u64>) {
+        self.inner().set_background_write_rate(bytes_per_second);
+    }
+
+    /// Counters since the database was opened: commits, conflicts, groups, latencies.
+    pub fn commit_stats(&self) -> CommitStats {
+        self.inner().commit_stats()
+    }
+
+    /// Size of the memtable and of the WAL, and the state of checkpoints.
+    pub fn live_stats(&self) -> LiveStats {
+        self.inner().live_stats()
+    }
+
+    /// Stops background work and makes a snapshot of the memtable, which empties the WAL. Dropping the handle also does
+    /// this, but cannot report an error.
+    ///
+    /// # Errors
+    /// Errors of the disk. Durable commits stay in the WAL.
+    pub fn close(self) -> Result<()> {
+        // The thread that works for futures may still commit, and `finish` ends the database.
+        self.inner().wait_for_pollers();
+        Ok(self.inner().finish()?)
+    }
+}

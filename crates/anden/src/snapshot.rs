@@ -1,0 +1,223 @@
+//! Snapshots: append, read, compare, merge, drop, retain; and the types of their reports.
+
+use std::ops::RangeInclusive;
+
+use anden_engine::{AppendOptions, AppendReport, Changes, MergeScope};
+use anden_formats::InputPath;
+use anden_snapshots::SnapshotView;
+
+use crate::error::NotFound;
+use crate::{Database, Error, Result, View};
+
+pub use crate::diff::{Diff, DiffEdge, DiffProperty};
+pub use crate::sliding_window::SlidingWindow;
+pub use crate::snapshot_id::SnapshotId;
+pub use anden_engine::{MergeReport, Retention, SnapshotInfo, VerifyReport};
+
+/// Methods that change the database fail if it is open for reading only, if the disk fails, or on cancellation. The
+/// database is then unchanged.
+impl Database {
+    /// The graph at a snapshot, by number or name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: the snapshot does not exist or was dropped; damage met on the way.
+    pub fn snapshot(&self, snapshot: impl Into<SnapshotId>) -> Result<View> {
+        let number = self.snapshot_number(snapshot)?;
+        let name = format!("snapshot {number}");
+        Ok(self.opened(self.inner().snapshot(number)?, self.session(), name))
+    }
+
+    /// The number of an existing snapshot, given by number or name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: the snapshot does not exist or was dropped.
+    pub fn snapshot_number(&self, snapshot: impl Into<SnapshotId>) -> Result<u32> {
+        let snapshots = self.snapshots();
+        let asked = snapshot.into();
+        let found = match &asked {
+            SnapshotId::Number(number) => snapshots.iter().find(|info| info.number == *number),
+            SnapshotId::Name(name) => snapshots.iter().find(|info| info.name.as_ref() == Some(name)),
+        };
+        found.map(|info| info.number).ok_or_else(|| {
+            let numbers: Vec<u32> = snapshots.iter().map(|info| info.number).collect();
+            let known = shown_numbers(&numbers);
+            let text = format!("snapshot {asked} does not exist or was dropped: there are {known}");
+            Error::not_found(NotFound::Snapshot(asked), text)
+        })
+    }
+
+    /// The edges that the snapshots of `window` added, both ends included. An edge is in the window if the last
+    /// snapshot has it and it did not exist, or had another weight, before the first one. An edge that was removed and
+    /// added again unchanged is not in the window. If the window begins at the oldest snapshot, all its edges count as
+    /// added. The window has all vertices of its last snapshot.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: an end is not a snapshot; [`Error::InvalidInput`]: the window is reversed; damage met on
+    /// the way.
+    pub fn window(&self, window: RangeInclusive<u32>) -> Result<View> {
+        let name = format!("window {}..{}", window.start(), window.end());
+        Ok(self.opened(self.inner().window(window)?, self.session(), name))
+    }
+
+    /// The changes from one snapshot to another. `to` may be the older one.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: a snapshot does not exist; damage met on the way.
+    pub fn diff(&self, from: impl Into<SnapshotId>, to: impl Into<SnapshotId>) -> Result<Diff> {
+        let (from, to) = (self.snapshot_number(from)?, self.snapshot_number(to)?);
+        let version = |number| -> Result<_> { Ok((number, self.inner().snapshot(number)?)) };
+        Diff::new(self.inner().diff_by_pages(from, to)?, version(from)?, version(to)?, self.session())
+    }
+
+    /// The changes from a snapshot of this database to a snapshot of another. Vertices are matched by key.
+    ///
+    /// Cost: looks up all keys. Each iteration over added or removed edges reads both snapshots.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: a snapshot does not exist; [`Error::InvalidInput`]: the graphs differ in kind;
+    /// [`Error::Memory`]; damage met on the way.
+    pub fn diff_with(&self, from: impl Into<SnapshotId>, other: &Self, to: impl Into<SnapshotId>) -> Result<Diff> {
+        let (from, to) = (self.snapshot_number(from)?, other.snapshot_number(to)?);
+        let session = self.session();
+        let version = |number, graph: SnapshotView| (number, session.advisor().attach(&graph, session.prefetch()));
+        let (old, new) = (self.inner().snapshot(from)?, other.inner().snapshot(to)?);
+        Diff::across(version(from, old), version(to, new), session)
+    }
+
+    /// Appends a snapshot with these [`Changes`].
+    ///
+    /// # Errors
+    /// See above; [`Error::InvalidInput`]: a key, weight or name is not valid.
+    pub fn append(&self, changes: &Changes) -> Result<AppendReport> {
+        self.append_with(changes, &AppendOptions::default())
+    }
+
+    /// Like [`append`](Self::append), with options. Ignores the files that `options` name.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); an option does not fit the graph.
+    pub fn append_with(&self, changes: &Changes, options: &AppendOptions) -> Result<AppendReport> {
+        let session = self.session();
+        let options = self.within_memory(options);
+        Ok(self.inner().append_changes(changes, &options, session.pool(), session.progress())?)
+    }
+
+    /// Appends a snapshot with the edges of files, without those in [`AppendOptions::remove`].
+    ///
+    /// # Errors
+    /// See above; [`Error::InvalidInput`]: a bad input, with file and line, or an option that does not fit the graph.
+    pub fn append_files(&self, inputs: &[InputPath], options: &AppendOptions) -> Result<AppendReport> {
+        // A bad name is refused before the inputs are read.
+        require_short(options.name.as_deref())?;
+        let session = self.session();
+        let options = self.within_memory(options);
+        Ok(self.inner().append(inputs, &options, session.pool(), session.progress())?)
+    }
+
+    fn within_memory(&self, options: &AppendOptions) -> AppendOptions {
+        AppendOptions { memory: options.memory.or(self.session().memory()), ..options.clone() }
+    }
+
+    /// Merges the base and all deltas into a new base. Reads are then as fast as after a load. All snapshots stay.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn merge(&self) -> Result<MergeReport> {
+        self.merge_scope(MergeScope::All)
+    }
+
+    /// Merges the deltas of the newest `num_snapshots` snapshots into one merged delta, and keeps the base.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn merge_newest(&self, num_snapshots: u32) -> Result<MergeReport> {
+        self.merge_scope(MergeScope::Newest(num_snapshots))
+    }
+
+    fn merge_scope(&self, scope: MergeScope) -> Result<MergeReport> {
+        // Cached parts hold files open that the merge makes obsolete.
+        self.parts().clear();
+        let report = self.inner().merge(scope, self.session().pool(), self.session().progress())?;
+        if report.bytes_written == 0 {
+            // A merge with nothing to do did not check the budget.
+            self.session().require_writer("a merge", 0)?;
+        }
+        Ok(report)
+    }
+
+    /// Drops a snapshot at any position. If it is the newest, its changes stay committed: the default view shows them,
+    /// and the next snapshot includes them.
+    ///
+    /// # Errors
+    /// See above; [`Error::NotFound`]: the snapshot does not exist; [`Error::InvalidInput`]: no snapshot would be left.
+    pub fn drop_snapshot(&self, snapshot: impl Into<SnapshotId>) -> Result<()> {
+        self.drop_snapshots(&[snapshot.into()]).map(|_| ())
+    }
+
+    /// Drops snapshots, all of them or none. Returns their numbers in ascending order.
+    ///
+    /// # Errors
+    /// As [`drop_snapshot`](Self::drop_snapshot).
+    pub fn drop_snapshots(&self, snapshots: &[SnapshotId]) -> Result<Vec<u32>> {
+        let numbers = snapshots.iter().map(|snapshot| self.snapshot_number(snapshot.clone()));
+        let mut numbers = numbers.collect::<Result<Vec<_>>>()?;
+        numbers.sort_unstable();
+        // A number and a name may lead to one snapshot.
+        numbers.dedup();
+        // Cached parts hold files of dropped snapshots open.
+        self.parts().clear();
+        self.inner().drop_snapshots(&numbers, self.session().progress())?;
+        Ok(numbers)
+    }
+
+    /// Sets which snapshots are kept, now and after each new snapshot. Returns the numbers of those dropped now.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn retain(&self, retention: Retention) -> Result<Vec<u32>> {
+        // Cached parts hold files of dropped snapshots open.
+        self.parts().clear();
+        Ok(self.inner().retain(retention)?)
+    }
+}
+
+/// Refuses a snapshot name that is too long for an error message.
+pub(crate) fn require_short(name: Option<&str>) -> Result<()> {
+    const MOST_SHOWN: usize = 60;
+    match name {
+        Some(name) if name.len() > 16 * MOST_SHOWN => {
+            let shown: String = name.chars().take(MOST_SHOWN).collect();
+            let what = format!("{shown:?}… cannot name a snapshot: it has {} bytes, which are too many", name.len());
+            Err(Error::InvalidInput(what.into()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Formats numbers as ranges: `1 to 4, 7`.
+fn shown_numbers(ascending: &[u32]) -> String {
+    let mut ranges: Vec<RangeInclusive<u32>> = Vec::new();
+    for &number in ascending {
+        match ranges.last_mut() {
+            Some(range) if range.end().checked_add(1) == Some(number) => *range = *range.start()..=number,
+            _ => ranges.push(number..=number),
+        }
+    }
+    let shown = |range: &RangeInclusive<u32>| match range.end() - range.start() {
+        0 => range.start().to_string(),
+        1 => format!("{}, {}", range.start(), range.end()),
+        _ => format!("{} to {}", range.start(), range.end()),
+    };
+    ranges.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_shown_in_ranges() {
+        assert_eq!(shown_numbers(&[1, 2, 3, 4, 7, 9, 10]), "1 to 4, 7, 9, 10");
+        assert_eq!(shown_numbers(&[]), "");
+    }
+}

@@ -1,0 +1,243 @@
+//! The result of filtering a view: laid out as a base if all of it is read, tested edge by edge before.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use anden_base::VertexId;
+use anden_base::bitmap::Bitmap;
+use anden_graph::{Graph, WillNeed};
+use anden_snapshots::{Entries, EntryFilter, KeepEntries, RowSet, SnapshotView};
+
+use super::View;
+use crate::filter::{Filter, FilteredPart};
+use crate::parts::PartName;
+use crate::{Error, Result};
+
+/// Queries may test this many entries before a layout, however small the view is.
+const LEAST_SPENT: u64 = 1 << 16;
+
+/// The memtable is filtered alone if it changes at most this many lists, or one in [`TOUCHED_SHARE`] of all.
+const LEAST_TOUCHED: usize = 1 << 10;
+const TOUCHED_SHARE: usize = 8;
+
+impl View {
+    /// The part of this view in which the predicates are true. Without a predicate, all edges or vertices stay.
+    /// Kernels, queries and exports work on the result as on any view.
+    ///
+    /// Vertex ids and the lengths of results do not change. A vertex that fails counts as removed, with its edges. An
+    /// edge that fails removes no vertex. As in SQL, null does not pass.
+    ///
+    /// A predicate is an SQL expression over property names. It may use comparisons, `AND`, `OR`, `NOT`, `IN`,
+    /// `BETWEEN`, `LIKE`, `ILIKE`, `IS NULL`, `+ - * / %` and `& | ^`. Numbers of different types compare as
+    /// floating-point numbers if neither type holds both values. Text beside a date or timestamp is parsed as one.
+    /// `weight` is the weight of a graph with weights. Names that are not SQL identifiers stand in double quotes.
+    ///
+    /// Cost: the call reads nothing. A query about single vertices or edges tests the edges that it meets. The first
+    /// kernel, export or count lays the part out: it reads all lists and the columns of the predicates, and keeps the
+    /// remaining graph in memory. The graph takes 4 bytes for each arc and direction, 4 or 8 more for a weight, and 8
+    /// for properties; building it takes about three times as much. A query lays the part out too, once earlier queries
+    /// tested about as many edges as the view has. Afterwards the part is as fast as a loaded graph. The database
+    /// caches recent parts of snapshots in an eighth of the free memory; with a memory budget it caches none.
+    ///
+    /// A part larger than the memory budget is written to temporary files (in `TMPDIR`), and is read like a graph
+    /// larger than memory. The files are removed with the last view of the part.
+    ///
+    /// ```no_run
+    /// let db = anden::Database::open_read_only("payments.anden")?;
+    /// let large = db.view()?.filter(Some("amount > 10000 AND kind = 'wire'"), None)?;
+    /// let components = large.wcc()?;
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] with the position: the predicate does not parse, names an unknown property, or compares
+    /// incompatible types. [`Error::InvalidInput`]: a calculation overflows or divides by zero. To report such errors
+    /// here, a part with calculations is laid out at once.
+    ///
+    /// Methods that read the part fail on damage, and if a part beyond the budget cannot be written to files.
+    pub fn filter(&self, edges: Option<&str>, vertices: Option<&str>) -> Result<Self> {
+        let filter = Filter::new(self.stored(), edges, vertices)?;
+        let can_fail = filter.can_fail();
+        let part = self.with_part(filter, edges, vertices);
+        // Report a failing calculation here, not at a later read.
+        if can_fail {
+            part.all_lists()?;
+        }
+        // Weights match arcs by position, so the part needs a copy of its own.
+        self.chosen().map_or(Ok(part.clone()), |chosen| part.with_weight(chosen.name()))
+    }
+}
+
+impl FilteredPart {
+    /// Lays the part out once single queries cost about as much as the layout. So queries take at most about twice the
+    /// time of the better choice. `None` before that, or if the layout fails.
+    pub(crate) fn lay_out_if_worth_it(&self, view: &View) -> Option<&SnapshotView> {
+        if self.spent.load(Ordering::Relaxed) < view.stored().num_arcs().max(LEAST_SPENT) {
+            return None;
+        }
+        let lists = self.lay_out(view).ok();
+        if lists.is_none() {
+            // A failed layout reads everything, so the next attempt waits for as many tests again.
+            self.spent.store(0, Ordering::Relaxed);
+        }
+        lists
+    }
+
+    /// The lists of the part `view`, laid out at the first call.
+    pub(crate) fn lay_out(&self, view: &View) -> Result<&SnapshotView> {
+        if let Some(lists) = self.laid_out() {
+            return Ok(lists);
+        }
+        let _alone = self.laying_out.lock();
+        if let Some(lists) = self.laid_out() {
+            return Ok(lists);
+        }
+        let name = view.part_name();
+        let lists = match name.and_then(PartName::find) {
+            Some(lists) => lists,
+            None => {
+                let lists = self.left_of(view)?;
+                name.into_iter().for_each(|name| name.keep(&lists, view.session()));
+                lists
+            }
+        };
+        Ok(self.laid_out.get_or_init(|| lists))
+    }
+
+    /// Like [`lay_out`](Self::lay_out), for callers that check for errors later ([`Graph::check`]). After an error, the
+    /// lists are those of the whole view.
+    pub(crate) fn lay_out_or_fail(&self, view: &View) -> &SnapshotView {
+        self.lay_out(view).unwrap_or_else(|error| {
+            let fault = |error: Error| {
+                anden_base::Error::io("lay out a part", Path::new("(filtered)"), io::Error::other(error))
+            };
+            self.failed.get_or_init(|| view.stored().failed(fault(error)))
+        })
+    }
+
+    /// The number of vertices; needs no layout.
+    pub(crate) fn num_vertices(&self, view: &View) -> usize {
+        // Another thread may have finished while this one waited for the lock.
+        if let Some(lists) = self.laid_out() {
+            return lists.num_vertices();
+        }
+        // Without a predicate over vertices, all vertices stay.
+        if self.filters().all(|filter| filter.vertices.is_none()) {
+            return view.stored().num_vertices();
+        }
+        // On a damaged value, the layout reports the error.
+        let Ok(hidden) = self.hidden(view, view.stored()) else { return self.lay_out_or_fail(view).num_vertices() };
+        let is_shown = |&vertex: &usize| !hidden.get(vertex) && view.stored().is_live(vertex as VertexId);
+        (0..view.vertex_bound()).filter(is_shown).count()
+    }
+
+    /// The numbers of edges and of arcs.
+    pub(crate) fn num_edges(&self, view: &View) -> (u64, u64) {
+        let lists = self.lay_out_or_fail(view);
+        (lists.num_edges(), lists.num_arcs())
+    }
+
+    /// The ids that a predicate over vertices excludes in these lists: those of the view, or of the snapshot under it.
+    fn hidden(&self, view: &View, lists: &SnapshotView) -> Result<Bitmap> {
+        let mut hidden = Bitmap::new(lists.vertex_bound());
+        for vertices in self.filters().filter_map(|filter| filter.vertices.as_ref()) {
+            vertices.hide(view.stored().properties().schema(), lists, &mut hidden)?;
+        }
+        Ok(hidden)
+    }
+
+    /// Lays out the filtered view.
+    fn left_of(&self, view: &View) -> Result<SnapshotView> {
+        let stored = view.stored();
+        // A layout reads all lists in stored order, so the system may read ahead.
+        if stored.is_listening() {
+            stored.read_exactly(false);
+        }
+        let left = match self.over_snapshot(view) {
+            Ok(None) => self.left_of_lists(view, stored),
+            Ok(Some(left)) => Ok(left),
+            Err(error) => Err(error),
+        };
+        left.map_err(|error| view.session().in_all(error, || view.beside_stored()))
+    }
+
+    /// Filters the memtable alone, over the part of the snapshot under it, if that is faster: it changes few lists. The
+    /// part of the snapshot is cached for the next version.
+    fn over_snapshot(&self, view: &View) -> Result<Option<SnapshotView>> {
+        let stored = view.stored();
+        let (Some(below), Some(name)) = (stored.below(), view.name_below()) else { return Ok(None) };
+        let most = LEAST_TOUCHED.max(view.vertex_bound() / TOUCHED_SHARE);
+        // With a budget, no part is cached.
+        if view.session().memory().is_some() || stored.num_touched() > most {
+            return Ok(None);
+        }
+        let part = match name.find() {
+            Some(part) => part,
+            None => {
+                let part = self.left_of_lists(view, below)?;
+                name.keep(&part, view.session());
+                part
+            }
+        };
+        let hidden = self.hidden_over(view, below, &part)?;
+        let context = view.session().context(view.beside_stored());
+        let keeps = |entries: &Entries| self.keeps(stored, entries);
+        let filter = EntryFilter { rows: None, keeps: Some(&keeps as &KeepEntries<'_, Error>) };
+        stored.filtered_over(&part, hidden.as_ref(), &filter, most, context.pool, context.progress)
+    }
+
+    /// The ids that a predicate over vertices excludes in a view over the snapshot `below`, whose part is `part`; `None`
+    /// without such predicates.
+    ///
+    /// Cost: a bit test for each vertex; evaluates the predicates for new vertices and changed values only.
+    fn hidden_over(&self, view: &View, below: &SnapshotView, part: &SnapshotView) -> Result<Option<Bitmap>> {
+        let filters: Vec<_> = self.filters().filter_map(|filter| filter.vertices.as_ref()).collect();
+        if filters.is_empty() {
+            return Ok(None);
+        }
+        let (stored, bound) = (view.stored(), view.vertex_bound() as VertexId);
+        let places = filters.iter().flat_map(|filter| filter.columns());
+        let mut open: Vec<_> = places.flat_map(|&place| stored.properties().changed(place)).collect();
+        open.retain(|&vertex| vertex < bound);
+        let mut hidden = Bitmap::new(bound as usize);
+        for vertex in (0..bound).filter(|&vertex| !part.is_live(vertex)) {
+            match below.is_live(vertex) {
+                true => hidden.set(vertex as usize),
+                // The snapshot does not have the vertex, so its part says nothing about it.
+                false if stored.is_live(vertex) => open.push(vertex),
+                false => {}
+            }
+        }
+        open.sort_unstable();
+        open.dedup();
+        // The predicates over these vertices are evaluated below.
+        open.iter().for_each(|&vertex| hidden.unset(vertex as usize));
+        for filter in filters {
+            let passing = filter.passing(stored, &open)?;
+            let excluded = open.iter().zip(passing).filter(|(_, passes)| !passes);
+            excluded.for_each(|(&vertex, _)| hidden.set(vertex as usize));
+        }
+        Ok(Some(hidden))
+    }
+
+    /// Filters these lists: those of the view, or of the snapshot under the memtable.
+    fn left_of_lists(&self, view: &View, lists: &SnapshotView) -> Result<SnapshotView> {
+        let context = view.session().context(view.beside_stored());
+        context.progress.stage("filter", None);
+        let hidden = self.hidden(view, lists)?;
+        let edges = || self.filters().filter_map(|filter| filter.edges.as_ref());
+        // The bitmap over rows may take at most half of the budget, because the lists need the rest.
+        let num_bytes = lists.edge_properties().num_stored_rows() / u64::from(u8::BITS);
+        let has_room = context.memory.is_none_or(|budget| num_bytes <= budget / 2);
+        let rows = edges().filter(|_| has_room).map(|filter| filter.passing_rows(&context, lists));
+        // The sets replace the test by entries only if every predicate has one.
+        let rows = rows.collect::<Option<Vec<_>>>();
+        let rows = rows.and_then(|rows| rows.into_iter().reduce(RowSet::both));
+        context.progress.check()?;
+        let keeps = |entries: &Entries| self.keeps(lists, entries);
+        let keeps = edges().next().is_some().then_some(&keeps as &KeepEntries<'_, Error>);
+        let filter = EntryFilter { rows: rows.as_ref(), keeps };
+        lists.filtered(&hidden, &filter, context.pool, context.memory, context.progress)
+    }
+}

@@ -1,0 +1,81 @@
+//! Opens inputs: finds their formats and lets these collect what the inputs state.
+
+use std::path::Path;
+
+use crate::collector::InputCollector;
+use crate::foreign;
+use crate::input_format::{InputFormat, Recognition};
+use crate::labeled::Said;
+use crate::options::LoneKeys;
+use crate::probe::InputProbe;
+use crate::readers;
+use crate::{InputPath, Result};
+
+/// Opens an input of edges; `said` applies to all its edges.
+///
+/// # Errors
+/// The input cannot be read, or its beginning violates its format.
+pub(crate) fn open_edges(input: &InputPath, said: &Said, to: &mut InputCollector<'_>) -> Result<()> {
+    let first = to.parts.len();
+    open_input(input, to)?;
+    to.parts[first..].iter_mut().for_each(|part| part.said = said.clone());
+    Ok(())
+}
+
+fn open_input(input: &InputPath, to: &mut InputCollector<'_>) -> Result<()> {
+    let are_removals = to.options.lone_keys == LoneKeys::Vertices;
+    let given = to.options.format.map(readers::reader);
+    // A missing path may be the common prefix of several files.
+    if let InputPath::File(path) = input
+        && !are_removals
+        && !path.exists()
+    {
+        let opened = match given {
+            Some(reader) => reader.open_missing(path, to),
+            None => readers::open_missing(path, to),
+        };
+        if let Some(opened) = opened {
+            return opened;
+        }
+    }
+    let probe = InputProbe::new(input)?;
+    let reader = match given {
+        // A format that the caller gives wins over the content.
+        Some(reader) => reader,
+        None => reader_of(&probe)?,
+    };
+    match are_removals {
+        true => reader.open_removals(probe, to),
+        false => reader.open(probe, to),
+    }
+}
+
+/// Opens a file of vertices; `said` applies to all its vertices.
+///
+/// # Errors
+/// The file cannot be read, or its beginning violates its format.
+pub(crate) fn open_vertices(path: &Path, said: &Said, to: &mut InputCollector<'_>) -> Result<()> {
+    let first = to.parts.len();
+    let input = if path == InputPath::Stdin.path() { InputPath::Stdin } else { InputPath::File(path.to_owned()) };
+    let probe = InputProbe::new(&input)?;
+    reader_of(&probe)?.open_vertices(probe, to)?;
+    to.parts[first..].iter_mut().for_each(|part| part.said = said.clone());
+    Ok(())
+}
+
+/// The reader of the format that the name tells, or else the content.
+///
+/// # Errors
+/// The input has a format that Anden does not read.
+fn reader_of(input: &InputProbe) -> Result<&'static dyn InputFormat> {
+    // Errors are left to the reader of the format, which reads this text again.
+    let text = input.text().unwrap_or_default();
+    let named = readers::of_path(&input.path);
+    let reader = named.unwrap_or_else(|| readers::of_content(&text));
+    let is_trusted = named.is_some_and(|reader| reader.trusts_name(&text));
+    // Checked even for known names, because a foreign file under such a name leads to misleading faults.
+    if !is_trusted && reader.recognises(&text) != Recognition::Sure {
+        foreign::refuse(&input.path, &input.head)?;
+    }
+    Ok(reader)
+}

@@ -1,0 +1,174 @@
+//! The values of a column for consecutive rows, in the physical types of the format. `property` knows what they mean.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_buffer::NullBuffer;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use parquet::data_type::{ByteArray, DataType, Int96};
+
+use super::guard::{Result as Read, guarded};
+use super::pages::ChunkPages;
+use super::schema::ParquetLeaf;
+use super::{ParquetFile, RowRange};
+use crate::{Error, Result};
+
+/// The rows of keys, weights and texts that are laid out at once, so that they stay in the cache.
+pub(super) const ROWS_AT_ONCE: usize = 16 << 10;
+
+/// Values by row. Null rows hold arbitrary values.
+pub(super) enum ParquetValues {
+    Booleans(Vec<bool>),
+    /// Integers. Unsigned 64-bit integers are stored by their bits.
+    Integers(Vec<i64>),
+    /// Timestamps of a form that preceded 64-bit ones.
+    Int96s(Vec<Int96>),
+    Floats(Vec<f64>),
+    /// Parts of the pages. The rows of one dictionary entry share its memory.
+    Bytes(Vec<ByteArray>),
+}
+
+/// A column for consecutive rows.
+pub(super) struct ParquetColumn {
+    pub(super) values: ParquetValues,
+    /// The rows with a value; `None` if all have one.
+    pub(super) nulls: Option<NullBuffer>,
+    pub(super) num_rows: usize,
+}
+
+impl ParquetColumn {
+    pub(super) fn is_valid(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row))
+    }
+}
+
+/// Reads a column for the rows of a range, some at a time.
+pub(super) struct RowReader<'a> {
+    file: &'a ParquetFile,
+    place: usize,
+    group: usize,
+    reader: ColumnReader,
+    /// The rows of the next page before the range.
+    num_before: usize,
+    /// The rows of the row group that are still to read.
+    rows: Range<u64>,
+}
+
+impl<'a> RowReader<'a> {
+    /// Begins to read the rows of a range.
+    ///
+    /// # Errors
+    /// The crate does not read such a column.
+    pub(super) fn new(file: &'a ParquetFile, place: usize, range: &RowRange) -> Result<Self> {
+        let (column, group) = (&file.leaves[place].column, &file.groups[range.group]);
+        let reader = guarded(|| {
+            let mut pages = ChunkPages::new(&file.file, column, &group.chunks[place], group.num_rows)?;
+            let num_before = pages.skip_rows(range.rows.start as usize)?;
+            Ok((get_column_reader(Arc::clone(column), Box::new(pages)), num_before))
+        });
+        let (reader, num_before) = reader.map_err(|what| file.in_group(place, range.group, what))?;
+        Ok(Self { file, place, group: range.group, reader, num_before, rows: range.rows.clone() })
+    }
+
+    /// The number of the next row in the file, from 1.
+    pub(super) fn next_row(&self) -> u64 {
+        let before: u64 = self.file.groups[..self.group].iter().map(|group| group.num_rows).sum();
+        before + self.rows.start + 1
+    }
+
+    pub(super) fn num_left(&self) -> usize {
+        (self.rows.end - self.rows.start) as usize
+    }
+
+    /// An error of the column.
+    pub(super) fn refuse(&self, what: String) -> Error {
+        self.file.in_column(self.place, what)
+    }
+
+    pub(super) fn leaf(&self) -> &'a ParquetLeaf {
+        &self.file.leaves[self.place]
+    }
+
+    /// Reads the next rows: this many, or those that are left.
+    ///
+    /// # Errors
+    /// A fault in the pages up to these rows.
+    pub(super) fn next(&mut self, at_once: usize) -> Result<ParquetColumn> {
+        let rows = RowWindow {
+            start: self.rows.start,
+            before: std::mem::take(&mut self.num_before),
+            len: at_once.min(self.num_left()),
+            full: self.leaf().column.max_def_level(),
+        };
+        self.rows.start += rows.len as u64;
+        let is_unsigned = self.leaf().is_unsigned();
+        let wide = |value: i32| if is_unsigned { i64::from(value as u32) } else { value.into() };
+        let read = match &mut self.reader {
+            ColumnReader::BoolColumnReader(reader) => rows.of(reader, ParquetValues::Booleans),
+            ColumnReader::Int32ColumnReader(reader) => {
+                rows.of(reader, |values| ParquetValues::Integers(values.into_iter().map(wide).collect()))
+            }
+            ColumnReader::Int64ColumnReader(reader) => rows.of(reader, ParquetValues::Integers),
+            ColumnReader::Int96ColumnReader(reader) => rows.of(reader, ParquetValues::Int96s),
+            ColumnReader::FloatColumnReader(reader) => {
+                rows.of(reader, |values| ParquetValues::Floats(values.into_iter().map(f64::from).collect()))
+            }
+            ColumnReader::DoubleColumnReader(reader) => rows.of(reader, ParquetValues::Floats),
+            ColumnReader::ByteArrayColumnReader(reader) => rows.of(reader, ParquetValues::Bytes),
+            ColumnReader::FixedLenByteArrayColumnReader(reader) => {
+                rows.of(reader, |values| ParquetValues::Bytes(values.into_iter().map(ByteArray::from).collect()))
+            }
+        };
+        read.map_err(|what| self.file.in_group(self.place, self.group, what))
+    }
+}
+
+/// The rows to read, and the definition level of a value.
+struct RowWindow {
+    /// The first row, in its row group.
+    start: u64,
+    before: usize,
+    len: usize,
+    full: i16,
+}
+
+impl RowWindow {
+    fn of<T: DataType>(
+        &self,
+        reader: &mut ColumnReaderImpl<T>,
+        into: impl FnOnce(Vec<T::T>) -> ParquetValues,
+    ) -> Read<ParquetColumn> {
+        let Self { start, before, len, full } = *self;
+        let (mut levels, mut values) = (Vec::new(), Vec::new());
+        let num_missing = guarded(|| {
+            // Read and dropped, since the crate cannot skip all values that it can read.
+            let mut left = before;
+            while left > 0 {
+                match reader.read_records(left.min(ROWS_AT_ONCE), Some(&mut levels), None, &mut values)?.0 {
+                    0 => return Ok(left + len),
+                    read => left -= read,
+                }
+                levels.clear();
+                values.clear();
+            }
+            let read = reader.read_records(len, Some(&mut levels), None, &mut values)?.0;
+            // Nulls have no stored values, so values move to their rows, the last one first.
+            let mut from = values.len();
+            values.resize(read, T::T::default());
+            for row in (0..if from < read { read } else { 0 }).rev() {
+                if levels[row] == full {
+                    from -= 1;
+                    values.swap(row, from);
+                }
+            }
+            Ok(len - read)
+        })?;
+        if num_missing > 0 {
+            let end = start + len as u64;
+            return Err(format!("expected {end} rows, as the footer says, found {}", end - num_missing as u64));
+        }
+        let nulls = NullBuffer::from_iter(levels.iter().map(|&level| level == full));
+        let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
+        Ok(ParquetColumn { values: into(values), nulls, num_rows: len })
+    }
+}

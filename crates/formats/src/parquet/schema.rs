@@ -1,0 +1,146 @@
+//! The columns of a file, and the positions of their values.
+//!
+//! Only columns with one value per row are read; repeated columns (lists, maps) are skipped.
+
+use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, TimeUnit, Type};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
+
+use super::guard::Result;
+
+/// The meaning of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Logical {
+    /// The stored form.
+    Plain,
+    Unsigned,
+    Text,
+    Decimal {
+        scale: i32,
+    },
+    Date,
+    Timestamp(TimeUnit),
+    Float16,
+}
+
+/// A column.
+#[derive(Clone, Debug)]
+pub(super) struct ParquetLeaf {
+    /// The name. In a column within structures, points separate their names from its own.
+    pub(super) name: String,
+    pub(super) column: ColumnDescPtr,
+    pub(super) logical: Logical,
+    /// The column of lists or maps around this one, if a row may have several values.
+    pub(super) repeated: Option<Repeated>,
+}
+
+/// A column with several values per row, which is not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Repeated {
+    pub(super) column: String,
+    /// The content of its rows: "lists" or "maps".
+    pub(super) kind: &'static str,
+}
+
+/// The position of a column's values for the rows of a row group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChunkPlace {
+    pub(super) start: u64,
+    pub(super) num_bytes: u64,
+    pub(super) codec: Compression,
+}
+
+/// Consecutive rows.
+#[derive(Clone, Debug)]
+pub(super) struct RowGroup {
+    pub(super) num_rows: u64,
+    /// By column.
+    pub(super) chunks: Vec<ChunkPlace>,
+}
+
+/// The columns of a file.
+pub(super) fn leaves_of(metadata: &ParquetMetaData) -> Vec<ParquetLeaf> {
+    let schema = metadata.file_metadata().schema_descr();
+    let leaf = |(place, column): (usize, &ColumnDescPtr)| ParquetLeaf {
+        name: column.path().string(),
+        column: column.clone(),
+        logical: logical_of(column),
+        repeated: repeated(schema, place),
+    };
+    schema.columns().iter().enumerate().map(leaf).collect()
+}
+
+/// The row groups of a file with `num_data_bytes` before its footer.
+///
+/// # Errors
+/// Counts or positions contradict each other or the length of the file.
+pub(super) fn groups_of(metadata: &ParquetMetaData, num_data_bytes: u64) -> Result<Vec<RowGroup>> {
+    let mut groups = Vec::with_capacity(metadata.num_row_groups());
+    let mut sum = 0_u64;
+    for group in metadata.row_groups() {
+        let num_rows = u64::try_from(group.num_rows()).map_err(|_| "a number of rows is negative")?;
+        sum = sum.checked_add(num_rows).ok_or("there are more than 2^64 rows")?;
+        let chunks = group.columns().iter().map(|chunk| place_of(chunk, num_data_bytes));
+        groups.push(RowGroup { num_rows, chunks: chunks.collect::<Result<_>>()? });
+    }
+    if u64::try_from(metadata.file_metadata().num_rows()) != Ok(sum) {
+        return Err("the rows of the row groups are not as many as those of the file".into());
+    }
+    Ok(groups)
+}
+
+fn place_of(chunk: &ColumnChunkMetaData, num_data_bytes: u64) -> Result<ChunkPlace> {
+    if chunk.file_path().is_some_and(|path| !path.is_empty()) {
+        return Err("its values lie in another file".into());
+    }
+    // Some writers omit the dictionary's position or write 0. Then the data's position is that of the dictionary.
+    let data = chunk.data_page_offset();
+    let start = chunk.dictionary_page_offset().filter(|&at| at > 0 && at < data).unwrap_or(data);
+    match (u64::try_from(start), u64::try_from(chunk.compressed_size())) {
+        (Ok(start), Ok(num_bytes)) if start.checked_add(num_bytes).is_some_and(|end| end <= num_data_bytes) => {
+            Ok(ChunkPlace { start, num_bytes, codec: chunk.compression() })
+        }
+        _ => Err("values lie outside the file".into()),
+    }
+}
+
+/// The column of lists or maps around a column.
+fn repeated(schema: &SchemaDescriptor, place: usize) -> Option<Repeated> {
+    let column = schema.column(place);
+    let (parts, mut node, mut parent) = (column.path().parts(), schema.get_column_root_ptr(place), None);
+    for depth in 1..=parts.len() {
+        let info = node.get_basic_info();
+        if info.repetition() == Repetition::REPEATED {
+            // The column is the group marked as a list or map, around the repeated element.
+            let (depth, kind) = parent.map_or((depth, "lists"), |kind| (depth - 1, kind));
+            return Some(Repeated { column: parts[..depth].join("."), kind });
+        }
+        parent = match info.converted_type() {
+            ConvertedType::MAP | ConvertedType::MAP_KEY_VALUE => Some("maps"),
+            ConvertedType::LIST => Some("lists"),
+            _ => None,
+        };
+        let inner = parts.get(depth)?;
+        node = node.get_fields().iter().find(|field| field.name() == inner)?.clone();
+    }
+    None
+}
+
+/// The meaning of a column's values. The crate has checked that it fits their type.
+fn logical_of(column: &ColumnDescPtr) -> Logical {
+    match (column.converted_type(), column.logical_type_ref()) {
+        (ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON, _) => Logical::Text,
+        (ConvertedType::DECIMAL, _) => Logical::Decimal { scale: column.type_scale() },
+        (ConvertedType::DATE, _) => Logical::Date,
+        (ConvertedType::TIMESTAMP_MILLIS, _) => Logical::Timestamp(TimeUnit::MILLIS),
+        (ConvertedType::TIMESTAMP_MICROS, _) => Logical::Timestamp(TimeUnit::MICROS),
+        (ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64, _) => {
+            Logical::Unsigned
+        }
+        (_, Some(LogicalType::Timestamp(_))) => Logical::Timestamp(TimeUnit::NANOS),
+        (_, Some(LogicalType::Float16)) => Logical::Float16,
+        // The reader asks the crate for microseconds.
+        _ if column.physical_type() == Type::INT96 => Logical::Timestamp(TimeUnit::MICROS),
+        _ => Logical::Plain,
+    }
+}

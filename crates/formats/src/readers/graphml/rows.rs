@@ -1,0 +1,160 @@
+//! Turns nodes and edges into vertices and edges with properties.
+
+use anden_base::message::shown;
+use anden_graph::Weight;
+use anden_graph::property::{ColumnBuilder, PropertyType, PropertyValue};
+
+use super::elements::{GraphMlBatch, GraphMlTextRange};
+use super::header::{GraphMlLayout, value_text};
+use crate::key::FieldKey;
+use crate::lines::ParsedBlock;
+use crate::number::{parse_weight, weight_range};
+use crate::options::OnError;
+use crate::outcome::unexpected;
+
+/// Makes keys, weights and properties of elements. String keys refer to the text of the batch.
+pub(super) fn read_elements<K: FieldKey, W: Weight>(
+    batch: &GraphMlBatch,
+    layout: &GraphMlLayout,
+    on_error: OnError,
+) -> ParsedBlock<K, W> {
+    let mut parsed = ParsedBlock::new(batch.num_lines, on_error);
+    let mut columns = [layout.columns(0), layout.columns(1)];
+    let mut slots = GraphMlElementData { layout, text: &batch.text, data: vec![None; layout.header.keys.len()] };
+    let mut start = 0;
+    for element in &batch.elements {
+        let data = &batch.data[start..element.data_end];
+        start = element.data_end;
+        let read = slots.fill(data).and_then(|()| match &element.second {
+            Some(second) => slots.edge(&element.first, second, &mut parsed, &mut columns[0]),
+            None => slots.node(&element.first, &mut parsed, &mut columns[1]),
+        });
+        // Clears only the used slots, because a document may declare thousands of keys.
+        slots.clear(data);
+        if let Err(what) = read
+            && parsed.faults.note_at(element.line, what)
+        {
+            break;
+        }
+    }
+    let [properties, vertex_properties] = columns.map(|of| of.into_iter().map(ColumnBuilder::finish).collect());
+    ParsedBlock { properties, vertex_properties, ..parsed }
+}
+
+/// The data of one element, by key.
+struct GraphMlElementData<'a> {
+    layout: &'a GraphMlLayout,
+    text: &'a [u8],
+    data: Vec<Option<GraphMlTextRange>>,
+}
+
+type Result<T> = std::result::Result<T, String>;
+
+impl GraphMlElementData<'_> {
+    fn fill(&mut self, data: &[(usize, GraphMlTextRange)]) -> Result<()> {
+        for (key, place) in data {
+            if self.data[*key].replace(place.clone()).is_some() {
+                return Err("data of one key are there twice".into());
+            }
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self, data: &[(usize, GraphMlTextRange)]) {
+        data.iter().for_each(|(key, _)| self.data[*key] = None);
+    }
+
+    /// The type and text of the datum of one of these keys, which share a name, or of a default.
+    fn text_of(&self, keys: &[usize]) -> Result<Option<(PropertyType, &[u8])>> {
+        let known = &self.layout.header.keys;
+        // A datum of one key hides the defaults of the other keys with its name.
+        let is_given = keys.iter().any(|&key| self.data[key].is_some());
+        let mut texts = keys.iter().filter_map(|&key| {
+            let text = match &self.data[key] {
+                Some(place) => &self.text[place.clone()],
+                None if is_given => return None,
+                None => known[key].default.as_deref()?,
+            };
+            let property_type = known[key].property_type?;
+            Some((property_type, value_text(text, property_type)))
+        });
+        let text = texts.next();
+        match texts.next() {
+            None => Ok(text),
+            Some(_) => {
+                Err(format!("data of two keys with the name {} are there", shown(known[keys[0]].name.as_bytes())))
+            }
+        }
+    }
+
+    fn key<K: FieldKey>(&self, place: &GraphMlTextRange, name: &str) -> Result<K> {
+        let key = K::from_text(self.text, place.start, place.len());
+        key.ok_or_else(|| unexpected(&format!("a {name}, {}", K::RANGE), Some(&self.text[place.clone()])))
+    }
+
+    fn node<K: FieldKey, W: Weight>(
+        &self,
+        id: &GraphMlTextRange,
+        parsed: &mut ParsedBlock<K, W>,
+        columns: &mut [ColumnBuilder],
+    ) -> Result<()> {
+        let vertex = self.key(id, "node")?;
+        // Values come first: if one is faulty, `push` takes them back and no vertex remains.
+        self.push(1, parsed.vertices.len(), columns)?;
+        parsed.vertices.push(vertex);
+        Ok(())
+    }
+
+    fn edge<K: FieldKey, W: Weight>(
+        &self,
+        source: &GraphMlTextRange,
+        target: &GraphMlTextRange,
+        parsed: &mut ParsedBlock<K, W>,
+        columns: &mut [ColumnBuilder],
+    ) -> Result<()> {
+        let edge = (self.key(source, "source")?, self.key(target, "target")?);
+        let mut weight = None;
+        if !self.layout.weight.is_empty() {
+            let text = self.text_of(&self.layout.weight)?.map(|(_, text)| text);
+            let found = text.and_then(parse_weight::<W>);
+            weight = Some(found.ok_or_else(|| match text {
+                None => format!("expected {}, found none", weight_range(W::TYPE)),
+                Some(text) => unexpected(weight_range(W::TYPE), Some(text)),
+            })?);
+        }
+        // Values come first: if one is faulty, `push` takes them back and no edge remains.
+        self.push(0, parsed.edges.len(), columns)?;
+        parsed.edges.push(edge);
+        parsed.weights.extend(weight);
+        Ok(())
+    }
+
+    /// Appends a row of properties. Appends nothing if a value is faulty.
+    fn push(&self, side: usize, num_rows: usize, columns: &mut [ColumnBuilder]) -> Result<()> {
+        let mut pushed = Ok(());
+        for (column, keys) in columns.iter_mut().zip(&self.layout.places[side]) {
+            pushed = self.text_of(keys).and_then(|text| match text {
+                Some((property_type, text)) => push_text(text, property_type, column),
+                None => column.push(PropertyValue::Null).map_err(|error| error.to_string()),
+            });
+            if pushed.is_err() {
+                break;
+            }
+        }
+        if pushed.is_err() {
+            columns.iter_mut().for_each(|column| column.truncate(num_rows));
+        }
+        pushed
+    }
+}
+
+/// Appends a text of a given type to a column that may have a wider type.
+fn push_text(text: &[u8], property_type: PropertyType, column: &mut ColumnBuilder) -> Result<()> {
+    if property_type == column.property_type() {
+        return column.push_text(text);
+    }
+    let mut value = ColumnBuilder::new(property_type);
+    value.push_text(text)?;
+    let value = value.finish().converted(column.property_type()).map_err(|error| error.to_string())?;
+    column.push(value.get(0)).map_err(|error| error.to_string())
+}

@@ -1,0 +1,19 @@
+//! Readers and writers of graph formats.
+
+mod compressed_inputs;
+mod csv_files;
+mod csv_properties;
+mod dimacs_files;
+mod edge_lists;
+mod generated_files;
+mod graphalytics_files;
+mod graphml_files;
+mod labeled_inputs;
+mod made;
+mod matrix_market_files;
+mod metis_files;
+mod mutated_inputs;
+mod parquet_files;
+mod reading;
+mod serialized_graphs;
+mod write_then_read;

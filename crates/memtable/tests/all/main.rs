@@ -1,0 +1,6 @@
+//! The memtable against models.
+
+mod kernels;
+mod model;
+mod overlay;
+mod versions;

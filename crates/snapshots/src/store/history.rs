@@ -1,0 +1,216 @@
+//! Drops snapshots, and lists the changes between two snapshots.
+
+use std::ops::Range;
+
+use anden_base::VertexId;
+use anden_base::progress::Progress;
+use anden_graph::{Direction, GraphKind};
+
+use super::Store;
+use super::counts::{changed_pages, net_page};
+use crate::changes::{ChangedArc, ComposeScratch, ListEntries, PageChanges};
+use crate::delta::{Delta, net_deaths, net_properties};
+use crate::options::Retention;
+use crate::property::PropertyChanges;
+use crate::table::PAGE_VERTICES;
+use crate::{Error, Result};
+
+/// Net changes from one snapshot to another. Changes that cancel each other in between are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SnapshotDiff {
+    /// Edges that only the second snapshot has, sorted. An undirected edge is listed once, from its smaller end. An
+    /// edge with a new weight is both added and removed.
+    pub added: Vec<ChangedArc>,
+    /// Edges that only the first snapshot has.
+    pub removed: Vec<ChangedArc>,
+    /// Vertices that are younger than the first snapshot. Those that are dead in the second snapshot are also among
+    /// `died`.
+    pub new_vertices: Range<VertexId>,
+    /// Vertices that live in the first snapshot and are dead in the second, ascending; new vertices that are dead
+    /// again, too.
+    pub died: Vec<VertexId>,
+    /// Vertices that are dead in the first snapshot and live in the second, ascending.
+    pub returned: Vec<VertexId>,
+    /// The properties whose values changed, by name.
+    pub properties: Vec<(String, PropertyChanges)>,
+}
+
+/// The edges that changed from one snapshot to another, read one page of source vertices at a time.
+#[derive(Clone, Debug)]
+pub struct EdgeChanges {
+    deltas: Vec<Delta>,
+    pages: Vec<usize>,
+    is_undirected: bool,
+    is_backward: bool,
+}
+
+impl EdgeChanges {
+    /// Number of pages with changes.
+    pub fn num_pages(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Approximate bytes of the changes of all pages, as [`ChangedArc`]s.
+    pub fn num_bytes(&self) -> u64 {
+        let num_arcs = |delta: &Delta| {
+            let (num_added, num_removed) = delta.num_arcs(Direction::Out);
+            num_added + num_removed
+        };
+        self.deltas.iter().map(num_arcs).sum::<u64>() * size_of::<ChangedArc>() as u64
+    }
+
+    /// Appends the edges that the page at `index` gained to `added`, and those that it lost to `removed`, in the order
+    /// of [`SnapshotDiff::added`].
+    ///
+    /// # Errors
+    /// A delta is damaged.
+    pub fn read_page(&self, index: usize, added: &mut Vec<ChangedArc>, removed: &mut Vec<ChangedArc>) -> Result<()> {
+        let page = self.pages[index];
+        let (mut net, mut scratch) = (PageChanges::default(), ComposeScratch::default());
+        net_page(&self.deltas, Direction::Out, page, &mut net, &mut scratch)?;
+        // Read backward, additions are removals.
+        let (added, removed) = if self.is_backward { (removed, added) } else { (added, removed) };
+        let first = (page * PAGE_VERTICES) as VertexId;
+        for list in net.lists() {
+            let vertex = first + VertexId::from(list.local);
+            let extend = |arcs: &mut Vec<ChangedArc>, entries: ListEntries<'_>| {
+                let arcs_of_list = entries.targets.iter().enumerate().map(|(place, &neighbour)| ChangedArc {
+                    list: vertex,
+                    neighbour,
+                    data: entries.data(place),
+                });
+                arcs.extend(arcs_of_list.filter(|arc| !self.is_undirected || arc.list <= arc.neighbour));
+            };
+            extend(added, list.added);
+            extend(removed, list.removed);
+        }
+        Ok(())
+    }
+}
+
+impl Store {
+    /// The edges that changed after snapshot `a`, up to snapshot `b`. If `a` is younger, these are the changes that
+    /// lead back.
+    ///
+    /// Cost: reads which pages the deltas in between change.
+    ///
+    /// # Errors
+    /// [`Error::NoSnapshot`]; a delta is damaged.
+    pub fn edge_changes(&self, a: u32, b: u32) -> Result<EdgeChanges> {
+        let state = self.state();
+        let (first, last) = (a.min(b), a.max(b));
+        // Users compare snapshots that they see, although hidden versions have deltas, too.
+        state.kept(first)?;
+        state.kept(last)?;
+        let deltas = state.deltas_between(first, last);
+        let pages = changed_pages(&deltas, Direction::Out)?;
+        let is_undirected = self.options.graph_kind == GraphKind::Undirected;
+        Ok(EdgeChanges { deltas, pages, is_undirected, is_backward: a > b })
+    }
+
+    /// The net changes after snapshot `a`, up to snapshot `b`. If `a` is younger, these are the changes that lead back.
+    ///
+    /// Cost: reads the deltas in between, and holds their changes.
+    ///
+    /// # Errors
+    /// [`Error::NoSnapshot`]; a delta is damaged.
+    pub fn diff(&self, a: u32, b: u32) -> Result<SnapshotDiff> {
+        let (edges, mut diff) = (self.edge_changes(a, b)?, self.vertex_diff(a, b)?);
+        for index in 0..edges.num_pages() {
+            edges.read_page(index, &mut diff.added, &mut diff.removed)?;
+        }
+        Ok(diff)
+    }
+
+    /// As [`diff`](Self::diff), without edges.
+    ///
+    /// # Errors
+    /// As [`diff`](Self::diff).
+    pub fn vertex_diff(&self, a: u32, b: u32) -> Result<SnapshotDiff> {
+        let state = self.state();
+        let (first, last) = (a.min(b), a.max(b));
+        let old_bound = state.kept(first)?.vertex_bound as VertexId;
+        let new_bound = state.kept(last)?.vertex_bound as VertexId;
+        let deltas = state.deltas_between(first, last);
+        let mut diff = SnapshotDiff { new_vertices: old_bound..new_bound, ..SnapshotDiff::default() };
+        (diff.died, diff.returned) = net_deaths(&deltas)?;
+        for changes in net_properties(&deltas)? {
+            if let Some(record) = state.manifest.properties.get(changes.column() as usize) {
+                diff.properties.push((record.name.clone(), changes));
+            }
+        }
+        Ok(if a <= b { diff } else { diff.reversed() })
+    }
+
+    /// Drops snapshots: all of them or, on an error, none. The changes of the newest one stay, unseen until the next
+    /// snapshot. The changes of any other go to the next younger snapshot.
+    ///
+    /// Cost: reads the deltas of these snapshots and of their successors, and writes them composed.
+    ///
+    /// # Errors
+    /// [`Error::NoSnapshot`]; no snapshot would be left; as [`append`](Self::append).
+    pub fn drop_snapshots(&self, numbers: &[u32], progress: &dyn Progress) -> Result<()> {
+        let mut draft = self.begin()?;
+        // All numbers are checked first: on an error, none is dropped.
+        for &number in numbers {
+            draft.state.kept(number)?;
+        }
+        let mut manifest = draft.state.manifest.clone();
+        if manifest.chain.kept().all(|version| numbers.contains(&version.number)) {
+            return Err(Error::Input("no snapshot would be left; remove the database instead".into()));
+        }
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let plan = manifest.chain.without(numbers);
+        manifest.chain = draft.carry_out(plan, None)?;
+        // The last chance to cancel: `publish` makes the drop durable.
+        progress.check()?;
+        draft.publish(manifest)?;
+        tracing::info!(snapshots = ?numbers, "dropped snapshots");
+        Ok(())
+    }
+
+    /// Sets the retention rule, which then applies to each new snapshot. Drops the snapshots that it does not keep, and
+    /// returns their numbers.
+    ///
+    /// Cost: as [`drop_snapshots`](Self::drop_snapshots).
+    ///
+    /// # Errors
+    /// The rule keeps no snapshot; as [`append`](Self::append).
+    pub fn retain(&self, retention: Retention) -> Result<Vec<u32>> {
+        if retention == Retention::Last(0) {
+            return Err(Error::Input("a database keeps at least its last snapshot".into()));
+        }
+        let mut draft = self.begin()?;
+        let mut manifest = draft.state.manifest.clone();
+        let given_up = manifest.chain.given_up(retention, self.time());
+        manifest.retention = retention;
+        // Without a change, no manifest is written.
+        if manifest == draft.state.manifest && given_up.is_empty() {
+            return Ok(given_up);
+        }
+        let plan = manifest.chain.without(&given_up);
+        manifest.chain = draft.carry_out(plan, None)?;
+        draft.publish(manifest)?;
+        tracing::info!(?retention, dropped = ?given_up, "set the retention of snapshots");
+        Ok(given_up)
+    }
+}
+
+impl SnapshotDiff {
+    /// The reverse difference. Younger vertices die in it.
+    fn reversed(self) -> Self {
+        let bound = self.new_vertices.start;
+        let is_old = |vertex: &VertexId| *vertex < bound;
+        let young = self.new_vertices.clone().filter(|vertex| self.died.binary_search(vertex).is_err());
+        Self {
+            added: self.removed,
+            removed: self.added,
+            new_vertices: bound..bound,
+            died: self.returned.iter().copied().filter(is_old).chain(young).collect(),
+            returned: self.died.iter().copied().filter(is_old).collect(),
+            properties: self.properties.into_iter().map(|(name, changes)| (name, changes.reversed())).collect(),
+        }
+    }
+}

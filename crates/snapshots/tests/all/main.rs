@@ -1,0 +1,14 @@
+//! Stores of versions: written, damaged, crashed and read back.
+
+mod beside_a_writer;
+mod crash_every_call;
+mod crash_every_change;
+mod damage;
+mod golden;
+mod many_deltas;
+mod model;
+mod opening;
+mod round_trip;
+mod untrusted;
+mod verify_counts;
+mod versions;
