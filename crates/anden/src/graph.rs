@@ -70,6 +70,6 @@ pub use anden_base::{MAX_VERTICES, NO_VERTEX, VertexId};
 pub use anden_engine::TransactionGraph;
 pub use anden_graph::{
     Adjacency, Csr, CsrBuilder, DensePage, Direction, Distance, Error, Graph, GraphKind, Page, PageOffset, Parts,
-    Result, SingleFragment, VertexMask, Weight, WeightType, WeightedEdges, Weights, WillNeed, generate, vertices_of,
-    walk,
+    PrefetchStage, Result, SingleFragment, VertexMask, Weight, WeightType, WeightedEdges, Weights, WillNeed, generate,
+    vertices_of, walk,
 };

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use anden_base::VertexId;
 use anden_graph::{
-    DensePage, Direction, Graph, GraphKind, Page, Parts, VertexMask, Weight, WeightType, WeightedEdges, WillNeed,
-    prefetch_start,
+    DensePage, Direction, Graph, GraphKind, Page, Parts, PrefetchStage, VertexMask, Weight, WeightType, WeightedEdges,
+    WillNeed, prefetch_start,
 };
 use anden_snapshots::SnapshotView;
 
@@ -136,23 +136,9 @@ impl DirectionWeights {
 
 impl WillNeed for ChosenWeights {
     #[inline(always)]
-    fn prefetch(&self, direction: Direction, vertex: VertexId) {
-        self.graph.prefetch(direction, vertex);
-    }
-
-    #[inline(always)]
-    fn prefetch_place(&self, direction: Direction, vertex: VertexId) {
-        self.graph.prefetch_place(direction, vertex);
-    }
-
-    #[inline(always)]
-    fn prefetch_rough_degree(&self, direction: Direction, vertex: VertexId) {
-        self.graph.prefetch_rough_degree(direction, vertex);
-    }
-
-    #[inline(always)]
-    fn prefetch_list(&self, direction: Direction, parts: Parts, vertex: VertexId) {
-        self.graph.prefetch_list(direction, Parts::Targets, vertex);
+    fn prefetch(&self, direction: Direction, stage: PrefetchStage, vertex: VertexId) {
+        let PrefetchStage::List(parts) = stage else { return self.graph.prefetch(direction, stage, vertex) };
+        self.graph.prefetch(direction, PrefetchStage::List(Parts::Targets), vertex);
         if parts == Parts::Weighted
             && let Some(weights) = self.weights_of(direction)
         {

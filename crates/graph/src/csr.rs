@@ -6,8 +6,8 @@ use anden_base::VertexId;
 use anden_base::mapped::MappedSlice;
 
 use crate::{
-    DensePage, Direction, Error, Graph, GraphKind, Page, Parts, Result, SingleFragment, Weight, WeightType,
-    WeightedEdges, Weights, WillNeed, prefetch_start,
+    DensePage, Direction, Error, Graph, GraphKind, Page, Parts, PrefetchStage, Result, SingleFragment, Weight,
+    WeightType, WeightedEdges, Weights, WillNeed, prefetch_start,
 };
 
 /// The adjacency lists of one direction. The neighbors of `v` are `targets[offsets[v]..offsets[v + 1]]`, ascending.
@@ -176,16 +176,15 @@ fn has_parallel_edges(lists: &Adjacency) -> bool {
 
 impl WillNeed for Csr {
     #[inline(always)]
-    fn prefetch(&self, direction: Direction, vertex: VertexId) {
-        if let Some(lists) = self.lists_of(direction) {
-            anden_base::simd::prefetch(&lists.offsets, vertex as usize);
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch_list(&self, direction: Direction, parts: Parts, vertex: VertexId) {
-        if let Some(lists) = self.lists_of(direction) {
-            lists.prefetch(parts, vertex);
+    fn prefetch(&self, direction: Direction, stage: PrefetchStage, vertex: VertexId) {
+        let Some(lists) = self.lists_of(direction) else { return };
+        match stage {
+            // The offsets lead to the list itself.
+            PrefetchStage::TableEntry | PrefetchStage::RoughDegree => {
+                anden_base::simd::prefetch(&lists.offsets, vertex as usize);
+            }
+            PrefetchStage::Place => {}
+            PrefetchStage::List(parts) => lists.prefetch(parts, vertex),
         }
     }
 }

@@ -19,7 +19,8 @@ pub use anden_base::{MAX_VERTICES, NO_VERTEX, VertexId};
 pub use csr::{Adjacency, Csr, CsrBuilder};
 pub use error::{Error, Result};
 pub use seam::{
-    DensePage, Direction, Graph, GraphKind, Page, PageOffset, Parts, SingleFragment, WeightedEdges, WillNeed,
+    DensePage, Direction, Graph, GraphKind, Page, PageOffset, Parts, PrefetchStage, SingleFragment, WeightedEdges,
+    WillNeed,
 };
 pub use vertex_mask::{VertexMask, vertices_of};
 pub use weight::{Distance, Weight, WeightType, Weights, prefetch_start};

@@ -196,6 +196,19 @@ pub enum Parts {
     Weighted,
 }
 
+/// What [`WillNeed::prefetch`] fetches. A list is found in three stages, each complete before the next one is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrefetchStage {
+    /// First: the table entry that leads to the list.
+    TableEntry,
+    /// Second: the block that holds the list's address, if the table entry does not lead to the list itself.
+    Place,
+    /// Last: the first cache lines of these parts of the list.
+    List(Parts),
+    /// The data behind [`Graph::rough_degree`], without an earlier stage.
+    RoughDegree,
+}
+
 /// Hints about the next reads: algorithms call these methods, and storages and the prefetcher act on them.
 pub trait WillNeed {
     /// Whether a prefetcher listens. If not, callers skip the work of ordering their announcements.
@@ -203,24 +216,10 @@ pub trait WillNeed {
         false
     }
 
-    /// First prefetch stage: fetches the table entry that leads to this list. Called about a microsecond before the
-    /// lookup, so it must be cheap.
-    fn prefetch(&self, _direction: Direction, _vertex: VertexId) {}
-
-    /// Second prefetch stage: fetches the block that holds the list's address, if the table entry does not lead to the
-    /// list itself.
-    fn prefetch_place(&self, _direction: Direction, _vertex: VertexId) {}
-
-    /// Fetches the data behind [`Graph::rough_degree`], about a microsecond before
-    /// the call.
-    #[inline(always)]
-    fn prefetch_rough_degree(&self, direction: Direction, vertex: VertexId) {
-        self.prefetch(direction, vertex);
-    }
-
-    /// Last prefetch stage: fetches the first cache lines of these parts of the list, about a microsecond before they
-    /// are read. The earlier stages must be complete.
-    fn prefetch_list(&self, _direction: Direction, _parts: Parts, _vertex: VertexId) {}
+    /// Fetches into the cache what `stage` names, about a microsecond before it is read. A caller that reads lists in an
+    /// order that it knows asks for each stage of a list some lists ahead. A hint: it must be cheap, and a graph may
+    /// ignore it.
+    fn prefetch(&self, _direction: Direction, _stage: PrefetchStage, _vertex: VertexId) {}
 
     /// Announces that these parts of the lists of `vertices` are read soon.
     fn will_need(&self, _direction: Direction, _parts: Parts, _vertices: &[VertexId]) {}

@@ -60,7 +60,7 @@ use std::sync::atomic::Ordering;
 
 use anden_base::VertexId;
 use anden_base::bitmap::AtomicBitmap;
-use anden_graph::{Direction, Graph, Parts, Weight, WeightedEdges};
+use anden_graph::{Direction, Graph, Parts, PrefetchStage, Weight, WeightedEdges};
 
 use crate::vertex_subset::{Members, VertexSubset};
 use crate::{Context, Error, Result};
@@ -232,29 +232,29 @@ const NEAR: usize = 4;
 #[inline(always)]
 pub(crate) fn announce(graph: &impl Graph, parts: Parts, vertices: &[VertexId], index: usize) {
     if let Some(&ahead) = vertices.get(index + FARTHER) {
-        graph.prefetch(Direction::Out, ahead);
+        graph.prefetch(Direction::Out, PrefetchStage::TableEntry, ahead);
     }
     if let Some(&ahead) = vertices.get(index + FAR) {
-        graph.prefetch_place(Direction::Out, ahead);
+        graph.prefetch(Direction::Out, PrefetchStage::Place, ahead);
     }
     if let Some(&ahead) = vertices.get(index + NEAR) {
-        graph.prefetch_list(Direction::Out, parts, ahead);
+        graph.prefetch(Direction::Out, PrefetchStage::List(parts), ahead);
     }
 }
 
 /// Prefetches the first two stages of a list at once, for a loop that visits each list once and waits for none.
 #[inline(always)]
 pub(crate) fn announce_place(graph: &impl Graph, direction: Direction, vertex: VertexId) {
-    graph.prefetch(direction, vertex);
-    graph.prefetch_place(direction, vertex);
+    graph.prefetch(direction, PrefetchStage::TableEntry, vertex);
+    graph.prefetch(direction, PrefetchStage::Place, vertex);
 }
 
 /// Prefetches the first lists, which [`announce`] skips.
 #[inline(always)]
 pub(crate) fn announce_first(graph: &impl Graph, parts: Parts, vertices: &[VertexId]) {
-    vertices.iter().take(FARTHER).for_each(|&vertex| graph.prefetch(Direction::Out, vertex));
-    vertices.iter().take(FAR).for_each(|&vertex| graph.prefetch_place(Direction::Out, vertex));
-    vertices.iter().take(NEAR).for_each(|&vertex| graph.prefetch_list(Direction::Out, parts, vertex));
+    vertices.iter().take(FARTHER).for_each(|&vertex| graph.prefetch(Direction::Out, PrefetchStage::TableEntry, vertex));
+    vertices.iter().take(FAR).for_each(|&vertex| graph.prefetch(Direction::Out, PrefetchStage::Place, vertex));
+    vertices.iter().take(NEAR).for_each(|&vertex| graph.prefetch(Direction::Out, PrefetchStage::List(parts), vertex));
 }
 
 /// Sets `bits` in a word that other workers may also set.

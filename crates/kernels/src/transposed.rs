@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use anden_base::VertexId;
 use anden_base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
-use anden_graph::{DensePage, Direction, Graph, GraphKind, Page, Parts, VertexMask, WillNeed};
+use anden_graph::{DensePage, Direction, Graph, GraphKind, Page, Parts, PrefetchStage, VertexMask, WillNeed};
 
 use crate::vertex_subset::CHUNK;
 use crate::walk::for_each_arc;
@@ -89,30 +89,9 @@ impl<G: Graph> WillNeed for Transposed<'_, G> {
     // The in-lists are in memory, so only hints about out-lists are passed on.
 
     #[inline(always)]
-    fn prefetch(&self, direction: Direction, vertex: VertexId) {
+    fn prefetch(&self, direction: Direction, stage: PrefetchStage, vertex: VertexId) {
         if direction == Direction::Out {
-            self.graph.prefetch(direction, vertex);
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch_place(&self, direction: Direction, vertex: VertexId) {
-        if direction == Direction::Out {
-            self.graph.prefetch_place(direction, vertex);
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch_rough_degree(&self, direction: Direction, vertex: VertexId) {
-        if direction == Direction::Out {
-            self.graph.prefetch_rough_degree(direction, vertex);
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch_list(&self, direction: Direction, parts: Parts, vertex: VertexId) {
-        if direction == Direction::Out {
-            self.graph.prefetch_list(direction, parts, vertex);
+            self.graph.prefetch(direction, stage, vertex);
         }
     }
 

@@ -13,8 +13,8 @@ use anden_base::VertexId;
 use anden_base::bitmap::Bitmap;
 use anden_base::mapped::FileBytes;
 use anden_graph::{
-    DensePage, Direction, Graph, GraphKind, Page, Parts, SingleFragment, VertexMask, Weight, WeightType, WeightedEdges,
-    WillNeed,
+    DensePage, Direction, Graph, GraphKind, Page, Parts, PrefetchStage, SingleFragment, VertexMask, Weight, WeightType,
+    WeightedEdges, WillNeed,
 };
 
 pub use self::entries::Entries;
@@ -570,30 +570,13 @@ fn num_loops(lists: &AdjacencyView, vertex_bound: usize) -> u64 {
 
 impl WillNeed for SnapshotView {
     #[inline(always)]
-    fn prefetch(&self, direction: Direction, vertex: VertexId) {
-        if let Some(lists) = self.lists_of(direction) {
-            lists.prefetch(vertex);
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch_place(&self, direction: Direction, vertex: VertexId) {
-        if let Some(lists) = self.lists_of(direction) {
-            lists.prefetch_place(vertex);
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch_rough_degree(&self, direction: Direction, vertex: VertexId) {
-        if let Some(lists) = self.lists_of(direction) {
-            lists.prefetch_rough_degree(vertex);
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch_list(&self, direction: Direction, parts: Parts, vertex: VertexId) {
-        if let Some(lists) = self.lists_of(direction) {
-            lists.prefetch_list(parts, vertex);
+    fn prefetch(&self, direction: Direction, stage: PrefetchStage, vertex: VertexId) {
+        let Some(lists) = self.lists_of(direction) else { return };
+        match stage {
+            PrefetchStage::TableEntry => lists.prefetch(vertex),
+            PrefetchStage::Place => lists.prefetch_place(vertex),
+            PrefetchStage::RoughDegree => lists.prefetch_rough_degree(vertex),
+            PrefetchStage::List(parts) => lists.prefetch_list(parts, vertex),
         }
     }
 

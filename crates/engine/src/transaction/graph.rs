@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, Range};
 
 use anden_base::VertexId;
-use anden_graph::{Graph, GraphKind, Page, Parts, Weight, WeightType, WeightedEdges, WillNeed};
+use anden_graph::{Graph, GraphKind, Page, PrefetchStage, Weight, WeightType, WeightedEdges, WillNeed};
 use anden_snapshots::{Direction, SnapshotView, without};
 
 use super::OptimisticTransaction;
@@ -78,22 +78,10 @@ impl<'a> TransactionGraph<'a> {
 }
 
 impl WillNeed for TransactionGraph<'_> {
-    fn prefetch(&self, direction: Direction, vertex: VertexId) {
+    fn prefetch(&self, direction: Direction, stage: PrefetchStage, vertex: VertexId) {
         // The view has no list of a vertex that was made here.
         if (vertex as usize) < self.view().vertex_bound() {
-            self.view().prefetch(direction, vertex);
-        }
-    }
-
-    fn prefetch_place(&self, direction: Direction, vertex: VertexId) {
-        if (vertex as usize) < self.view().vertex_bound() {
-            self.view().prefetch_place(direction, vertex);
-        }
-    }
-
-    fn prefetch_list(&self, direction: Direction, parts: Parts, vertex: VertexId) {
-        if (vertex as usize) < self.view().vertex_bound() {
-            self.view().prefetch_list(direction, parts, vertex);
+            self.view().prefetch(direction, stage, vertex);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anden_base::VertexId;
-use anden_graph::{Direction, Graph};
+use anden_graph::{Direction, Graph, PrefetchStage};
 
 use super::FAR;
 use crate::vertex_subset::{LIST_CHUNK, Members, VertexSubset};
@@ -152,7 +152,7 @@ pub(super) fn out_arcs<G: Graph>(ctx: &Context<'_>, graph: &G, frontier: &Vertex
         Members::Sparse(list) => ctx.pool.for_each_chunk(0..list.len(), LIST_CHUNK, |worker, chunk| {
             for index in chunk {
                 if let Some(&ahead) = list.get(index + FAR) {
-                    graph.prefetch_rough_degree(Direction::Out, ahead);
+                    graph.prefetch(Direction::Out, PrefetchStage::RoughDegree, ahead);
                 }
                 add(worker, list[index]);
             }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anden_base::VertexId;
 use anden_base::bitmap::AtomicBitmap;
 use anden_base::parallel::Pool;
-use anden_graph::{Direction, Graph, Page, VertexMask, vertices_of};
+use anden_graph::{Direction, Graph, Page, PrefetchStage, VertexMask, vertices_of};
 
 use super::ahead::{self, ListsToRead, PagesAhead, announce_edges};
 use super::lists::EdgeMapLists;
@@ -30,7 +30,7 @@ impl<G: Graph, L, F> EdgeMapRun<'_, G, L, F> {
         let (bound, is_heard) = (self.graph.vertex_bound(), self.graph.is_listening());
         let starts = edge_starts(self.ctx.pool, list.len(), |index| {
             if let Some(&ahead) = list.get(index + FAR) {
-                self.graph.prefetch_rough_degree(Direction::Out, ahead);
+                self.graph.prefetch(Direction::Out, PrefetchStage::RoughDegree, ahead);
             }
             // The rough degree may be below the true one, so each list gets one edge at least.
             self.graph.rough_degree(Direction::Out, list[index]).max(1)

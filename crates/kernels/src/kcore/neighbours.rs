@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use anden_base::VertexId;
 use anden_base::memory::as_atomic_u32;
-use anden_graph::{Direction, Graph, GraphKind, Page, Parts};
+use anden_graph::{Direction, Graph, GraphKind, Page, Parts, PrefetchStage};
 use parking_lot::Mutex;
 
 use crate::edge_map::announce_place;
@@ -88,9 +88,9 @@ impl<'a, G: Graph> Neighbours<'a, G> {
     /// Prefetches the start of the lists of `v`. Their places should be in the cache.
     #[inline(always)]
     pub(super) fn prefetch_lists(&self, v: VertexId) {
-        self.graph.prefetch_list(Direction::Out, Parts::Targets, v);
+        self.graph.prefetch(Direction::Out, PrefetchStage::List(Parts::Targets), v);
         if self.form.has_in_lists() {
-            self.graph.prefetch_list(Direction::In, Parts::Targets, v);
+            self.graph.prefetch(Direction::In, PrefetchStage::List(Parts::Targets), v);
         }
     }
 

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use anden_base::VertexId;
-use anden_graph::{Direction, Graph, Parts};
+use anden_graph::{Direction, Graph, Parts, PrefetchStage};
 
 use super::table::{QueryScratch, VertexHashTable, with_scratch};
 use super::{POLL, require_room};
@@ -155,8 +155,8 @@ impl<G: Graph> PathSearch<'_, G> {
         for &v in &self.scratch.ends[end as usize].frontier {
             num_edges += self.graph.rough_degree(direction(end), v);
             if is_in_memory {
-                self.graph.prefetch_list(direction(end), Parts::Targets, v);
-                self.graph.prefetch(direction(end), v);
+                self.graph.prefetch(direction(end), PrefetchStage::List(Parts::Targets), v);
+                self.graph.prefetch(direction(end), PrefetchStage::TableEntry, v);
             }
         }
         self.scratch.ends[end as usize].num_edges = num_edges;
@@ -184,7 +184,7 @@ impl<G: Graph> PathSearch<'_, G> {
         for (place, &u) in frontier.iter().enumerate() {
             announce_ahead(self.graph, direction(end), &frontier, place);
             if let Some(&ahead) = frontier.get(place + AHEAD) {
-                self.graph.prefetch_place(direction(end), ahead);
+                self.graph.prefetch(direction(end), PrefetchStage::Place, ahead);
             }
             if place % POLL == 0 {
                 self.ctx.progress.check()?;
@@ -209,7 +209,7 @@ impl<G: Graph> PathSearch<'_, G> {
                         if is_new {
                             next.push(v);
                             // `count_edges` needs this degree at the end of the level.
-                            self.graph.prefetch_rough_degree(direction(end), v);
+                            self.graph.prefetch(direction(end), PrefetchStage::RoughDegree, v);
                         } else if step.end != end {
                             meeting = Some(if end == FORWARD { (u, v) } else { (v, u) });
                             return ControlFlow::Break(());

@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use anden_base::VertexId;
-use anden_graph::{Direction, Distance, Parts, Weight, WeightType, WeightedEdges};
+use anden_graph::{Direction, Distance, Parts, PrefetchStage, Weight, WeightType, WeightedEdges};
 
 use super::POLL;
 use super::heap::Heap;
@@ -223,8 +223,8 @@ impl<W: Weight, G: WeightedEdges> WeightedPathSearch<'_, W, G> {
     /// Fetches the lists that are probably read next into the cache.
     fn fetch_next(&self, end: usize) {
         for next in self.scratch.heaps[end].vertices().take(FETCHED) {
-            self.graph.prefetch_place(direction(end), next);
-            self.graph.prefetch_list(direction(end), Parts::Weighted, next);
+            self.graph.prefetch(direction(end), PrefetchStage::Place, next);
+            self.graph.prefetch(direction(end), PrefetchStage::List(Parts::Weighted), next);
         }
     }
 
@@ -278,7 +278,7 @@ impl<W: Weight, G: WeightedEdges> WeightedPathSearch<'_, W, G> {
         let whole = new.plus(W::Distance::from_bits(label.distances[1 - end]));
         self.scratch.heaps[end].push(new.to_bits(), v);
         // The list of `v` may be read soon, so its lookup entry is fetched meanwhile.
-        self.graph.prefetch(direction(end), v);
+        self.graph.prefetch(direction(end), PrefetchStage::TableEntry, v);
         if whole.to_bits() < self.best.to_bits() {
             (self.best, self.meeting) = (whole, Some(v));
         }

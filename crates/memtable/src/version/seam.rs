@@ -4,7 +4,8 @@ use std::ops::{ControlFlow, Range};
 
 use anden_base::VertexId;
 use anden_graph::{
-    Direction, Graph, GraphKind, Page, Parts, SingleFragment, VertexMask, Weight, WeightType, WeightedEdges, WillNeed,
+    Direction, Graph, GraphKind, Page, PrefetchStage, SingleFragment, VertexMask, Weight, WeightType, WeightedEdges,
+    WillNeed,
 };
 
 use super::Version;
@@ -62,18 +63,13 @@ impl<W: EntryValue> Version<W> {
 
 impl<W: EntryValue> WillNeed for Version<W> {
     #[inline(always)]
-    fn prefetch(&self, direction: Direction, vertex: VertexId) {
-        self.lists(self.adjacency_table(direction)).prefetch(vertex);
-    }
-
-    #[inline(always)]
-    fn prefetch_place(&self, direction: Direction, vertex: VertexId) {
-        self.lists(self.adjacency_table(direction)).prefetch_place(vertex);
-    }
-
-    #[inline(always)]
-    fn prefetch_list(&self, direction: Direction, _parts: Parts, vertex: VertexId) {
-        self.lists(self.adjacency_table(direction)).prefetch_list(vertex);
+    fn prefetch(&self, direction: Direction, stage: PrefetchStage, vertex: VertexId) {
+        let lists = self.lists(self.adjacency_table(direction));
+        match stage {
+            PrefetchStage::TableEntry | PrefetchStage::RoughDegree => lists.prefetch(vertex),
+            PrefetchStage::Place => lists.prefetch_place(vertex),
+            PrefetchStage::List(_) => lists.prefetch_list(vertex),
+        }
     }
 }
 
