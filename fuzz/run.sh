@@ -17,16 +17,6 @@ mkdir -p artifacts
 # Inputs pass through files: in memory, where there is such a folder.
 if [ -d /dev/shm ]; then work=$(mktemp -d -p /dev/shm); else work=$(mktemp -d); fi
 trap 'rm -rf "$work"' EXIT
-for target in $targets; do
-    mkdir -p "$work/$target"
-    if TMPDIR="$work" "${FUZZ_TARGET_DIR:-target}/$host/release/$target" -runs="$runs" -seed="${SEED:-1}" \
-        -max_len=4096 -timeout=10 -rss_limit_mb=2048 -artifact_prefix="artifacts/$target-" -print_final_stats=1 \
-        "$work/$target" "seeds/$target" >"artifacts/$target.log" 2>&1; then
-        executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "artifacts/$target.log")
-        echo "fuzz $target: $executed executions, 0 crashes"
-    else
-        tail -n 40 "artifacts/$target.log"
-        echo "fuzz $target: failed; its input and its log are in fuzz/artifacts" >&2
-        exit 1
-    fi
-done
+export RUNS="$runs" WORK="$work" BINARIES="${FUZZ_TARGET_DIR:-target}/$host/release"
+# A target has one thread, so several run at once, each with files of its own.
+printf '%s\n' $targets | xargs -P "$(getconf _NPROCESSORS_ONLN)" -n 1 ./run-target.sh
