@@ -171,6 +171,10 @@ impl<I: Iterator<Item = VertexId>> Walk<I> {
         // Vertices that do not exist have no lists to announce.
         let exists = |vertex: &VertexId| (*vertex as usize) < lists.vertex_bound();
         let next: Vec<VertexId> = ahead.iter().skip(start).copied().filter(exists).collect();
+        // At the end of the vertices, every further call would announce an empty slice.
+        if next.is_empty() {
+            return;
+        }
         self.directions.iter().for_each(|&direction| lists.will_need(direction, Parts::Targets, &next));
     }
 
