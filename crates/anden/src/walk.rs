@@ -5,6 +5,7 @@ use std::iter::Fuse;
 use std::ops::Range;
 
 use anden_base::VertexId;
+use anden_graph::walk::{HEARD_BYTES, lists_of};
 use anden_graph::{Direction, Graph, Parts, WillNeed};
 use anden_snapshots::SnapshotView;
 
@@ -13,9 +14,6 @@ use crate::{Neighbors, View};
 
 /// Lists are announced up to this many vertices ahead, and again after half of them.
 const AHEAD: usize = 256;
-
-/// Approximate bytes of lists in one step of a sequential walk.
-const STEP_BYTES: u64 = 512 << 10;
 
 /// A sequential walk that jumps elsewhere continues there after this many vertices in near succession.
 const FOLLOWED: u32 = 8;
@@ -128,8 +126,7 @@ fn policy_of(chosen: Prefetch, tag: Tag) -> Prefetch {
 impl Steps {
     fn new(lists: &SnapshotView) -> Self {
         let bound = lists.vertex_bound();
-        let list_bytes = lists.num_arcs() * size_of::<VertexId>() as u64 / bound.max(1) as u64;
-        let num_vertices = VertexId::try_from(STEP_BYTES / list_bytes.max(1)).unwrap_or(VertexId::MAX).max(1);
+        let num_vertices = VertexId::try_from(lists_of(lists, HEARD_BYTES)).unwrap_or(VertexId::MAX);
         Self { num_vertices, bound: VertexId::try_from(bound).unwrap_or(VertexId::MAX), now: 0..0, aside: (0, 0) }
     }
 
