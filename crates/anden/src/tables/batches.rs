@@ -270,13 +270,12 @@ impl Iterator for BatchRows<'_> {
             if let Some(row) = self.rows.next() {
                 return Some(Ok(self.columns.iter().map(|column| column.get(row).into()).collect()));
             }
-            let columns = self.batches.next()?.and_then(|batch| {
-                self.rows = 0..batch.num_rows();
+            let read = self.batches.next()?.and_then(|batch| {
                 let columns = batch.columns().iter().map(|array| PropertyColumn::from_array(Arc::clone(array)));
-                Ok(columns.collect::<Result<Vec<_>, _>>()?)
+                Ok((batch.num_rows(), columns.collect::<Result<Vec<_>, _>>()?))
             });
-            match columns {
-                Ok(columns) => self.columns = columns,
+            match read {
+                Ok((num_rows, columns)) => (self.rows, self.columns) = (0..num_rows, columns),
                 Err(error) => return Some(Err(error)),
             }
         }
