@@ -137,7 +137,7 @@ impl EdgeFilter {
         let places: Vec<usize> = self.0.columns.iter().copied().filter(|&place| place < num_properties).collect();
         let mut gathered = properties.gather(&places, &entries.rows)?.into_iter();
         let column = |&place: &usize| match place < num_properties {
-            true => gathered.next().ok_or_else(|| Error::InvalidInput("a property of edges is gone".into())),
+            true => gathered.next().ok_or_else(|| Error::Internal("a property of edges is gone".into())),
             false => weight_column(lists.options().weight_type.unwrap_or(WeightType::U32), &entries.weights),
         };
         let columns = self.0.columns.iter().map(column).collect::<Result<Vec<_>>>()?;

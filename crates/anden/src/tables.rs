@@ -59,7 +59,7 @@ impl<F> Chosen<F> {
         // All batches of a table have one schema, so strings are stored without a dictionary.
         let arrays: Vec<ArrayRef> = columns.iter().map(|column| column.without_dictionary().array().clone()).collect();
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
-        batch.map_err(|error| Error::InvalidInput(format!("cannot make a batch of rows: {error}").into()))
+        batch.map_err(|error| Error::Internal(format!("cannot make a batch of rows: {error}").into()))
     }
 }
 

@@ -212,7 +212,7 @@ impl<'a> Batches<'a> {
                 chosen.vertex_batch(self.view, &vertices)
             }
             (BatchSource::Vertices(_), BatchPart::List(..)) => {
-                Err(Error::InvalidInput("vertices have no lists".into()))
+                Err(Error::Internal("vertices have no lists".into()))
             }
         }
     }

@@ -61,7 +61,7 @@ impl EdgeField {
 
     fn column(self, view: &View, entries: &Entries) -> Result<PropertyColumn> {
         let mut columns = Self::columns(&[self], view, entries, 0..entries.len())?;
-        columns.pop().ok_or_else(|| Error::InvalidInput("a property of edges is gone".into()))
+        columns.pop().ok_or_else(|| Error::Internal("a property of edges is gone".into()))
     }
 
     /// The columns for a range of entries.

@@ -112,7 +112,7 @@ impl Iterator for EdgeIter<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let row = self.rows.next()?;
-        Some(row.and_then(|row| self.edge(row).ok_or_else(|| Error::InvalidInput("an edge lacks a column".into()))))
+        Some(row.and_then(|row| self.edge(row).ok_or_else(|| Error::Internal("an edge lacks a column".into()))))
     }
 }
 
