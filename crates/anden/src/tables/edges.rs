@@ -225,7 +225,8 @@ impl View {
             (ParallelEdges::Lightest, Some(chosen)) => EdgeField::find(self, chosen.name()),
             (ParallelEdges::Lightest, None) => {
                 self.needs_weights("the lightest edge")?;
-                EdgeField::find(self, OWN_WEIGHTS)
+                // Not by name: a property called `weight` would hide the weight of the graph.
+                self.weight_type().map(EdgeField::Weight)
             }
             _ => None,
         };
