@@ -343,10 +343,9 @@ impl<W: Weight> CsrBuilder<W> {
         direction: impl Fn(&(VertexId, VertexId, W)) -> (VertexId, VertexId, W),
     ) -> Result<Adjacency> {
         let mut edges: Vec<_> = self.edges.iter().map(direction).collect();
-        // Weights may be NaN, which has no order.
-        edges.sort_by(|a, b| {
-            (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.partial_cmp(&b.2).unwrap_or(std::cmp::Ordering::Equal))
-        });
+        // NaN has no order, and the sort panics without a total one. So NaN comes after all numbers.
+        let by_weight = |a: W, b: W| a.partial_cmp(&b).unwrap_or_else(|| b.is_number().cmp(&a.is_number()));
+        edges.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| by_weight(a.2, b.2)));
         // Parallel edges are sorted by weight, so this keeps the lightest.
         if !self.keep_parallel {
             edges.dedup_by_key(|edge| (edge.0, edge.1));
