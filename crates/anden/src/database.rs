@@ -13,7 +13,7 @@ use crate::pinned::{Pin, Pins};
 use crate::stats::Stats;
 use crate::{LoadOptions, Options, Result, Session, View};
 
-/// A database: a graph and its snapshots in one directory.
+/// A database: a graph and its snapshots, in one directory or in memory.
 ///
 /// One process may have it open for writing, any number for reading. A database [in memory](Self::in_memory) has no
 /// directory. Its memory is freed with the handle and the last view. A [`Pending`](crate::Pending) commit keeps the

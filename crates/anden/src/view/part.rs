@@ -90,6 +90,7 @@ impl FilteredPart {
             return Ok(lists);
         }
         let _alone = self.laying_out.lock();
+        // Another thread may have finished while this one waited for the lock.
         if let Some(lists) = self.laid_out() {
             return Ok(lists);
         }
@@ -118,7 +119,6 @@ impl FilteredPart {
 
     /// The number of vertices; needs no layout.
     pub(crate) fn num_vertices(&self, view: &View) -> usize {
-        // Another thread may have finished while this one waited for the lock.
         if let Some(lists) = self.laid_out() {
             return lists.num_vertices();
         }

@@ -253,7 +253,7 @@ impl PropertyColumn {
         }
     }
 
-    /// The column with exactly `num_rows` rows, at most 2^32: cut, or padded with nulls. Only padding copies rows.
+    /// The column with exactly `num_rows` rows, fewer than 2^32: cut, or padded with nulls. Only padding copies rows.
     pub fn padded(self, num_rows: usize) -> Self {
         match num_rows.cmp(&self.len()) {
             Ordering::Equal => self,
