@@ -97,6 +97,7 @@ impl Database {
     /// # Errors
     /// As [`append`](Self::append); an option does not fit the graph.
     pub fn append_with(&self, changes: &Changes, options: &AppendOptions) -> Result<AppendReport> {
+        require_short(options.name.as_deref())?;
         let session = self.session();
         let options = self.within_memory(options);
         Ok(self.inner().append_changes(changes, &options, session.pool(), session.progress())?)
