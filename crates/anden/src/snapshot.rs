@@ -136,9 +136,9 @@ impl Database {
     }
 
     fn merge_scope(&self, scope: MergeScope) -> Result<MergeReport> {
-        // Cached parts hold files open that the merge makes obsolete.
-        self.parts().clear();
         let report = self.inner().merge(scope, self.session().pool(), self.session().progress())?;
+        // Cached parts hold files open that the merge made obsolete. Cleared last: readers add parts meanwhile.
+        self.parts().clear();
         if report.bytes_written == 0 {
             // A merge with nothing to do did not check the budget.
             self.session().require_writer("a merge", 0)?;
@@ -165,9 +165,9 @@ impl Database {
         numbers.sort_unstable();
         // A number and a name may lead to one snapshot.
         numbers.dedup();
-        // Cached parts hold files of dropped snapshots open.
-        self.parts().clear();
         self.inner().drop_snapshots(&numbers, self.session().progress())?;
+        // Cached parts hold files of dropped snapshots open. After a refusal, the cache stays useful.
+        self.parts().clear();
         Ok(numbers)
     }
 
@@ -176,9 +176,10 @@ impl Database {
     /// # Errors
     /// See above.
     pub fn retain(&self, retention: Retention) -> Result<Vec<u32>> {
+        let dropped = self.inner().retain(retention)?;
         // Cached parts hold files of dropped snapshots open.
         self.parts().clear();
-        Ok(self.inner().retain(retention)?)
+        Ok(dropped)
     }
 }
 
