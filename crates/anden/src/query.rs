@@ -30,6 +30,15 @@ pub enum PathLength {
     Real(f64),
 }
 
+impl PathLength {
+    pub(crate) fn of(distance: DistanceValue) -> Self {
+        match distance {
+            DistanceValue::Integer(sum) => Self::Integer(sum),
+            DistanceValue::Float(sum) => Self::Real(sum),
+        }
+    }
+}
+
 /// The shortest paths between two vertices, or the first of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShortestPaths {
@@ -264,11 +273,7 @@ impl View {
             None => on_single!(self, lists => query::weighted_path(&self.context(), lists, source, target)),
         };
         let Some(path) = self.explained(found)? else { return Ok(None) };
-        let length = match path.length {
-            DistanceValue::Integer(sum) => PathLength::Integer(sum),
-            DistanceValue::Float(sum) => PathLength::Real(sum),
-        };
-        Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
+        Ok(Some(Path { vertices: self.keys(&path.vertices)?, length: PathLength::of(path.length) }))
     }
 }
 

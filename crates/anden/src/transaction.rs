@@ -4,8 +4,7 @@ use anden_base::VertexId;
 use anden_engine::{Committed, Durability, EdgeWeight, NewEdge, OptimisticTransaction, TransactionGraph, Update};
 use anden_graph::Direction;
 use anden_graph::property::OwnedValue;
-use anden_kernels::query;
-use anden_kernels::sssp::DistanceValue;
+use anden_kernels::{Context, query};
 
 use crate::changes::EdgeAction;
 use crate::pinned::Pin;
@@ -563,12 +562,7 @@ impl Transaction<'_> {
     /// See above; cancellation.
     pub fn khop(&self, vertex: impl Into<Key>, num_hops: u32) -> Result<Vec<Key>> {
         let vertex = self.vertex(vertex)?;
-        self.keys(&self.explained(query::khop(
-            &self.database.session().context(Beside::default()),
-            &self.graph(),
-            vertex,
-            num_hops,
-        ))?)
+        self.keys(&self.explained(query::khop(&self.context(), &self.graph(), vertex, num_hops))?)
     }
 
     /// Friends of friends: the vertices at a distance of exactly two.
@@ -577,11 +571,7 @@ impl Transaction<'_> {
     /// See above; cancellation.
     pub fn fof(&self, vertex: impl Into<Key>) -> Result<Vec<Key>> {
         let vertex = self.vertex(vertex)?;
-        self.keys(&self.explained(query::friends_of_friends(
-            &self.database.session().context(Beside::default()),
-            &self.graph(),
-            vertex,
-        ))?)
+        self.keys(&self.explained(query::friends_of_friends(&self.context(), &self.graph(), vertex))?)
     }
 
     /// Whether a path exists. A vertex reaches itself.
@@ -598,12 +588,7 @@ impl Transaction<'_> {
     /// See above; cancellation.
     pub fn path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let found = self.explained(query::path(
-            &self.database.session().context(Beside::default()),
-            &self.graph(),
-            source,
-            target,
-        ))?;
+        let found = self.explained(query::path(&self.context(), &self.graph(), source, target))?;
         let Some(path) = found else { return Ok(None) };
         let length = PathLength::Hops(path.length() as u64);
         Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
@@ -615,18 +600,14 @@ impl Transaction<'_> {
     /// See above; the graph has no weights, or the search meets a negative weight; cancellation.
     pub fn weighted_path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let found = self.explained(query::weighted_path(
-            &self.database.session().context(Beside::default()),
-            &self.graph(),
-            source,
-            target,
-        ))?;
+        let found = self.explained(query::weighted_path(&self.context(), &self.graph(), source, target))?;
         let Some(path) = found else { return Ok(None) };
-        let length = match path.length {
-            DistanceValue::Integer(sum) => PathLength::Integer(sum),
-            DistanceValue::Float(sum) => PathLength::Real(sum),
-        };
-        Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
+        Ok(Some(Path { vertices: self.keys(&path.vertices)?, length: PathLength::of(path.length) }))
+    }
+
+    /// The context of queries.
+    fn context(&self) -> Context<'_> {
+        self.database.session().context(Beside::default())
     }
 
     /// Converts a kernel error: keys replace ids, and a memory error names the total need.
