@@ -76,8 +76,8 @@ pub enum Error {
     },
     /// Another process has the database open for writing, or the process forked.
     Locked(Reason),
-    /// This handle cannot commit: a sync failed, a commit panicked, a batch failed half way, or another process replaced
-    /// files. Reopen the database.
+    /// This handle cannot commit: a sync failed, a commit panicked, a batch failed half way, or another process
+    /// replaced files. Reopen the database.
     MustReopen(Reason),
     /// The operating system reported an error.
     Io(Reason),

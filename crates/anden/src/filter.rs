@@ -65,8 +65,8 @@ impl VertexFilter {
         &self.0.columns
     }
 
-    /// Marks the vertices of `lists` as hidden for which the predicate is not true. A property of `schema` that the lists
-    /// lack is null for all vertices.
+    /// Marks the vertices of `lists` as hidden for which the predicate is not true. A property of `schema` that the
+    /// lists lack is null for all vertices.
     pub(crate) fn hide(&self, schema: &PropertySchema, lists: &SnapshotView, hidden: &mut Bitmap) -> Result<()> {
         let (properties, bound) = (lists.properties(), lists.vertex_bound());
         let column = |&place: &usize| -> Result<PropertyColumn> {

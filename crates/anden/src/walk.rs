@@ -66,8 +66,8 @@ struct Steps {
 }
 
 impl View {
-    /// Returns `vertices` unchanged, and announces reads of their lists in `direction` as `tag` says. Vertices that do not
-    /// exist are passed on too.
+    /// Returns `vertices` unchanged, and announces reads of their lists in `direction` as `tag` says. Vertices that do
+    /// not exist are passed on too.
     ///
     /// On a graph larger than memory, lists are fetched up to 256 vertices ahead, for which the walk takes as many from
     /// `vertices` in advance. A sequential walk fetches some megabytes ahead and takes no vertex in advance. On other

@@ -196,7 +196,8 @@ pub enum Parts {
     Weighted,
 }
 
-/// What [`WillNeed::prefetch`] fetches. A list is found in three stages, each complete before the next one is asked for.
+/// What [`WillNeed::prefetch`] fetches. A list is found in three stages, each complete before the next one is asked
+/// for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrefetchStage {
     /// First: the table entry that leads to the list.
@@ -216,8 +217,8 @@ pub trait WillNeed {
         false
     }
 
-    /// Fetches into the cache what `stage` names, about a microsecond before it is read. A caller that reads lists in an
-    /// order that it knows asks for each stage of a list some lists ahead. A hint: it must be cheap, and a graph may
+    /// Fetches into the cache what `stage` names, about a microsecond before it is read. A caller that reads lists in
+    /// an order that it knows asks for each stage of a list some lists ahead. A hint: it must be cheap, and a graph may
     /// ignore it.
     fn prefetch(&self, _direction: Direction, _stage: PrefetchStage, _vertex: VertexId) {}
 

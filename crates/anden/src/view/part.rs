@@ -187,8 +187,8 @@ impl FilteredPart {
         stored.filtered_over(&part, hidden.as_ref(), &filter, most, context.pool, context.progress)
     }
 
-    /// The ids that a predicate over vertices excludes in a view over the snapshot `below`, whose part is `part`; `None`
-    /// without such predicates.
+    /// The ids that a predicate over vertices excludes in a view over the snapshot `below`, whose part is `part`;
+    /// `None` without such predicates.
     ///
     /// Cost: a bit test for each vertex; evaluates the predicates for new vertices and changed values only.
     fn hidden_over(&self, view: &View, below: &SnapshotView, part: &SnapshotView) -> Result<Option<Bitmap>> {
