@@ -19,8 +19,10 @@ use crate::{LoadOptions, Options, Result, Session, View};
 /// directory. Its memory is freed with the handle and the last view. A [`Pending`](crate::Pending) commit keeps the
 /// database open until it is answered or dropped.
 pub struct Database {
+    // Shared with `Pending` commits, which keep the database open.
     inner: Arc<Engine>,
     session: Session,
+    // Shared with views, because a view may outlive the handle.
     pins: Arc<Pins>,
     parts: Arc<PartCache>,
 }
@@ -144,6 +146,7 @@ impl Database {
 
     /// Like [`view`](Self::view), with the threads of `session`.
     pub(crate) fn view_in(&self, session: &Session) -> Result<View> {
+        // A checkpoint in between only makes the name of the view too young.
         let (graph, newest) = (self.inner.view()?, self.inner.newest_number());
         Ok(View::of_everything(graph, session.clone(), self.pin(), newest, &self.parts))
     }

@@ -87,6 +87,7 @@ impl WrittenProperties<Error> for ExportedView<'_> {
     }
 
     fn push_rows(&self, vertex: VertexId, rows: &mut Vec<u64>) -> Result<()> {
+        // `edge_columns` checks for damage, once for all rows.
         self.view.push_rows(vertex, rows);
         Ok(())
     }
@@ -129,6 +130,7 @@ fn cell(values: &Values<'_>, vertex: usize) -> VertexValue {
         Values::Hops(numbers) | Values::Numbers(numbers) => VertexValue::Integer(numbers[vertex].into()),
         Values::Vertices(vertices) => VertexValue::Vertex(vertices[vertex]),
         Values::Counts(numbers) | Values::Distances(numbers) => VertexValue::Integer(numbers[vertex]),
+        // The writers turn infinity, the marker of unreached vertices, into null.
         Values::Reals(numbers) => VertexValue::Real(numbers[vertex]),
     }
 }
@@ -193,6 +195,7 @@ impl View {
             let names = self.edge_schema().iter().map(|(name, _)| format!("the edge property {name:?}"));
             left_out.extend(names);
         }
+        // A vertex file beside the edges keeps these properties, so nothing is lost.
         let is_beside = vertices.is_some_and(|format| format.kept().properties_of_vertex_files);
         if !kept.vertex_properties && !is_beside {
             let names = self.vertex_schema().iter().map(|(name, _)| format!("the vertex property {name:?}"));
@@ -230,6 +233,7 @@ impl View {
         format: ExportFormat,
         output: &mut Output<'_>,
     ) -> Result<()> {
+        // Ids differ between databases; the order of keys makes their files comparable.
         let vertices = self.vertices_by_key()?;
         let value: &ValueOfVertex<'_> = &|vertex| cell(values, vertex as usize);
         let column = ValueColumn { name, kind: kind_of(values), vertices: &vertices, value };

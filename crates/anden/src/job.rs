@@ -266,6 +266,7 @@ fn ranking(view: &View, scores: &[f64]) -> Result<Value> {
         if top.len() == LENGTH && score <= scores[top[LENGTH - 1] as usize] || !lists.is_live(vertex as VertexId) {
             continue;
         }
+        // With `>=`, equal scores stay in the order of ids.
         let place = top.partition_point(|&other| scores[other as usize] >= score);
         top.insert(place, vertex as VertexId);
         top.truncate(LENGTH);

@@ -63,6 +63,7 @@ impl PartCache {
 impl PartName {
     /// The key of the part that these predicates select.
     pub(crate) fn part(&self, edges: Option<&str>, vertices: Option<&str>) -> Self {
+        // Quotes keep the parts of the name apart, so two filters never share a name.
         let name = format!("{}, {edges:?}, {vertices:?}", self.name());
         Self { parts: Arc::clone(&self.parts), shown: Shown::Part(name) }
     }
@@ -91,6 +92,7 @@ impl PartName {
         if session.memory().is_some() {
             return;
         }
+        // Measured before the lock: the free memory is read from files of the system.
         let (num_bytes, room) = (lists.stored_bytes(), anden_base::memory::available() / SHARE);
         let name = self.name();
         let mut parts = self.parts.lock();

@@ -106,6 +106,7 @@ impl View {
         let Some(place) = properties.schema().find(name) else {
             return Err(no_property("edges", name, properties.schema()));
         };
+        // Lays a part out first: `num_arcs` and the reads below need its lists.
         self.all_lists()?;
         let mut rows = Vec::with_capacity(self.num_arcs() as usize);
         for vertex in 0..self.vertex_bound() as VertexId {

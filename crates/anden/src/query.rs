@@ -208,6 +208,7 @@ impl View {
         let mut paths = Vec::with_capacity(found.paths.len());
         for path in &found.paths {
             let keys = self.keys(&path.vertices)?;
+            // String keys have no fixed size, so they are counted path by path.
             needed += keys.iter().map(text_bytes).sum::<u64>();
             self.explained(context.require_memory("path --all", needed))?;
             paths.push(keys);
@@ -269,6 +270,7 @@ impl View {
         self.needs_weights("a weighted path")?;
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
         let found = match self.chosen() {
+            // Chosen weights belong to lists that are laid out, so no entry needs a test.
             Some(graph) => query::weighted_path(&self.context(), graph, source, target),
             None => on_single!(self, lists => query::weighted_path(&self.context(), lists, source, target)),
         };

@@ -65,6 +65,7 @@ impl SlidingWindow<'_> {
     /// As [`Database::append`]; the window is then unchanged.
     pub fn push(&self, batch: &Changes) -> Result<View> {
         self.database.append(batch)?;
+        // Read after the append, so the window may include batches of other callers.
         self.view()
     }
 

@@ -79,6 +79,7 @@ impl Database {
     pub fn diff_with(&self, from: impl Into<SnapshotId>, other: &Self, to: impl Into<SnapshotId>) -> Result<Diff> {
         let (from, to) = (self.snapshot_number(from)?, other.snapshot_number(to)?);
         let session = self.session();
+        // The engine opens snapshots without a prefetcher, and a comparison reads all lists.
         let version = |number, graph: SnapshotView| (number, session.advisor().attach(&graph, session.prefetch()));
         let (old, new) = (self.inner().snapshot(from)?, other.inner().snapshot(to)?);
         Diff::across(version(from, old), version(to, new), session)
@@ -187,6 +188,7 @@ impl Database {
 pub(crate) fn require_short(name: Option<&str>) -> Result<()> {
     const MOST_SHOWN: usize = 60;
     match name {
+        // The engine has a stricter limit. This one only keeps the message short.
         Some(name) if name.len() > 16 * MOST_SHOWN => {
             let shown: String = name.chars().take(MOST_SHOWN).collect();
             let what = format!("{shown:?}… cannot name a snapshot: it has {} bytes, which are too many", name.len());
@@ -207,6 +209,7 @@ fn shown_numbers(ascending: &[u32]) -> String {
     }
     let shown = |range: &RangeInclusive<u32>| match range.end() - range.start() {
         0 => range.start().to_string(),
+        // Two numbers read better as a list than as a range.
         1 => format!("{}, {}", range.start(), range.end()),
         _ => format!("{} to {}", range.start(), range.end()),
     };

@@ -116,8 +116,10 @@ impl Database {
     /// Errors of `body`, and those of [`Transaction::commit`] except conflicts.
     pub fn transact<R>(&self, mut body: impl FnMut(&mut Transaction<'_>) -> Result<R>) -> Result<R> {
         self.inner().transact_owned(self.session().pool(), |inner| {
+            // The engine retries after conflicts, so each attempt gets a wrapper of its own.
             let mut transaction = self.begun(inner);
             let result = body(&mut transaction)?;
+            // The engine commits the returned transaction. A dropped one discards its writes.
             Ok((result, transaction.inner))
         })
     }
@@ -534,6 +536,7 @@ impl Transaction<'_> {
             Neighbors::Out => self.neighbors(key),
             Neighbors::In => Ok(self.inner.neighbors(&key, Direction::In)?),
             Neighbors::Both => {
+                // The engine reads one direction. The kernel merges both and drops duplicates.
                 let vertex = self.vertex(key)?;
                 self.keys(&query::neighbors(&self.graph(), vertex, Neighbors::Both)?)
             }
@@ -607,6 +610,7 @@ impl Transaction<'_> {
 
     /// The context of queries.
     fn context(&self) -> Context<'_> {
+        // Queries read few lists, so file pages need no room in the budget.
         self.database.session().context(Beside::default())
     }
 

@@ -111,6 +111,7 @@ impl View {
         let least_patch_bytes = OnceLock::new();
         let seen = Seen { _pin: Some(pin), _whole: None, name, newest, least_patch_bytes, part_name, name_below };
         let seen = Arc::new(seen);
+        // The free memory at this moment decides whether lists are read ahead.
         let graph = session.advisor().attach(&graph, session.prefetch());
         let (weights, last_weights) = (Arc::default(), Arc::default());
         Self { graph, part: None, session, seen, weights, chosen: None, last_weights }
@@ -121,7 +122,9 @@ impl View {
         let part_name = self.seen.part_name.as_ref().map(|name| name.part(edges, vertices));
         let name_below = self.seen.name_below.as_ref().map(|name| name.part(edges, vertices));
         let (name, least_patch_bytes) = (OnceLock::from(format!("a part of {}", self.name())), OnceLock::new());
+        // The whole view holds the pin, so that a part does not count as another view.
         let whole = Some(Arc::clone(&self.seen));
+        // A cached part spares the layout, and the tests of single queries.
         let found = part_name.as_ref().and_then(PartName::find);
         let seen = Seen { _pin: None, _whole: whole, name, newest: None, least_patch_bytes, part_name, name_below };
         let (graph, before) = match self.part.as_deref() {
@@ -193,6 +196,7 @@ impl View {
 
     /// Reports damage met on the way. Damaged lists look empty.
     pub(crate) fn check_lists(&self) -> Result<()> {
+        // A laid-out part may lie in files of its own, with damage of its own.
         self.graph.check()?;
         Ok(self.part.as_ref().and_then(|part| part.laid_out()).map_or(Ok(()), |lists| lists.check())?)
     }
@@ -247,6 +251,7 @@ impl View {
             Some(_) => self.chosen.clone(),
             None => self.chosen().map(|chosen| Arc::new(chosen.with_graph(graph.clone()))),
         };
+        // Cached weights still read through the old prefetcher.
         Self { graph, session, chosen, last_weights: LastWeights::default(), ..self.clone() }
     }
 
@@ -270,6 +275,7 @@ impl View {
 
     /// Like [`beside`](Self::beside), while a part is read from the stored lists.
     pub(crate) fn beside_stored(&self) -> Beside {
+        // Only a budget needs the estimate, which reads the index of each delta.
         let is_counted = self.session.memory().is_some() && self.graph.has_deltas();
         // The reader of the lists reports a damaged index, so this estimate ignores it.
         let patches = || self.graph.least_patch_bytes().unwrap_or(0);
@@ -379,6 +385,7 @@ impl View {
     /// Like [`is_live`](Self::is_live), but reports damage.
     pub(crate) fn has(&self, vertex: VertexId) -> Result<bool> {
         match (&self.part, self.part.as_ref().and_then(|part| part.laid_out())) {
+            // One vertex does not justify a layout.
             (Some(part), None) => TestedLists::new(&self.graph, part).has(vertex),
             (_, laid_out) => Ok(laid_out.unwrap_or(&self.graph).is_live(vertex)),
         }
@@ -447,6 +454,7 @@ impl View {
         }
         if !is_sorted {
             // The loop above read every key, so none is missing here.
+            // Each key is looked up once, not at each comparison.
             vertices.sort_by_cached_key(|&vertex| self.key_ref(vertex).ok());
         }
         Ok(vertices)
@@ -519,6 +527,7 @@ impl View {
         };
         let live = (0..self.vertex_bound() as VertexId).filter(|&vertex| lists.is_live(vertex));
         let degrees = live.map(|vertex| degree(vertex) as u64).collect();
+        // Damaged lists look empty, so the degrees count only if this check passes.
         lists.check()?;
         Ok(DegreeStatistics::of(degrees))
     }
@@ -533,6 +542,7 @@ impl View {
         for vertex in 0..self.vertex_bound() as VertexId {
             let mut num_pieces = 0_u64;
             let _ = lists.for_each_fragment(Direction::Out, vertex, |targets| {
+                // A storage may pass an empty fragment for an empty list.
                 num_pieces += u64::from(!targets.is_empty());
                 ControlFlow::Continue(())
             });

@@ -38,6 +38,7 @@ pub enum Tag {
 /// A vertex iterator that reads ahead; see [`View::walk`].
 #[derive(Debug)]
 pub struct Walk<I: Iterator<Item = VertexId>> {
+    // Fused, because `next` asks again after the end while announced vertices remain.
     vertices: Fuse<I>,
     /// The view to announce reads to; `None` without a prefetcher.
     view: Option<View>,
@@ -100,6 +101,7 @@ impl View {
         // A prefetcher state of its own: what this walk no longer needs, others may.
         let view = self.stored().is_listening().then(|| self.with_prefetch(policy));
         let directions = match direction {
+            // Both directions share one list, which needs one announcement.
             _ if !self.is_directed() => &[Direction::Out][..],
             Neighbors::Out => &[Direction::Out],
             Neighbors::In => &[Direction::In],
@@ -185,6 +187,7 @@ impl<I: Iterator<Item = VertexId>> Walk<I> {
             },
             None => [std::mem::take(&mut steps.now), 0..0],
         };
+        // Released first: the passed pages make room for the next ones.
         for &direction in self.directions {
             if !passed.is_empty() {
                 view.lists().has_walked(direction, Parts::Targets, passed.clone());

@@ -51,10 +51,12 @@ impl Node {
     fn can_fail(&self) -> bool {
         match self {
             Self::Column(_) | Self::Literal(_) => false,
+            // Operations on bits cannot overflow.
             Self::Calculate(Calculation::BitAnd | Calculation::BitOr | Calculation::BitXor, both)
             | Self::Compare(_, both) => both.iter().any(Self::can_fail),
             // A pattern that is not a literal may be too large.
             Self::Like { both, .. } => both[0].can_fail() || !matches!(both[1], Self::Literal(_)),
+            // A date may lie beyond the range of timestamps, a result beyond that of its type.
             Self::AsTimestamp(_) | Self::Calculate(..) | Self::Minus(_) => true,
             Self::AsReal(inner) | Self::Not(inner) | Self::IsNull(inner) => inner.can_fail(),
             Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::can_fail),
@@ -134,11 +136,13 @@ fn parsed(text: &str) -> Result<Expr> {
     let dialect = GenericDialect {};
     let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
     let tokens = tokens.map_err(|error| wrong(error.location.column.max(1), error.message))?;
+    // Counted before parsing, because the parser itself builds the deep tree.
     let num_parts = tokens.iter().filter(|token| may_nest(&token.token)).count();
     if num_parts > MAX_PARTS {
         return Err(wrong(1, format!("{num_parts} names and operators, at most {MAX_PARTS} are possible")));
     }
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
+    // The parser stops at the first token that it cannot use, so none must be left.
     let expression = parser.parse_expr().and_then(|expression| match &parser.peek_token_ref().token {
         Token::EOF => Ok(expression),
         _ => parser.expected("the end", parser.peek_token()),
@@ -156,6 +160,7 @@ fn parsed(text: &str) -> Result<Expr> {
 
 /// Whether a token can add a level to the tree. The parser limits parentheses itself.
 fn may_nest(token: &Token) -> bool {
+    // A long IN list is wide, not deep: its commas and literals do not count.
     let is_flat = matches!(token, Token::Whitespace(_) | Token::Comma | Token::LParen | Token::RParen);
     !is_flat && !matches!(token, Token::Number(..) | Token::SingleQuotedString(_))
 }
@@ -175,6 +180,7 @@ fn wrong_at(expression: &Expr, what: impl std::fmt::Display) -> Error {
 /// The character position at which an expression begins.
 fn start(expression: &Expr) -> u64 {
     let mut first = expression;
+    // The span of a chain visits all its parts, but only the first one matters.
     while let Expr::BinaryOp { left, .. } = first {
         first = left;
     }
@@ -190,6 +196,7 @@ impl ExpressionReader<'_> {
     fn boolean(&mut self, expression: &Expr) -> Result<Node> {
         let (node, found) = self.value(expression)?;
         match found {
+            // A null literal counts as Boolean, and is never true.
             None | Some(PropertyType::Boolean) => Ok(node),
             Some(found) => {
                 Err(wrong_at(expression, format!("true or false expected, found {expression} of type {found}")))
@@ -214,6 +221,7 @@ impl ExpressionReader<'_> {
             Expr::Nested(inner) => self.value(inner),
             Expr::Identifier(name) => self.column(expression, &name.value),
             Expr::Value(value) => literal(expression, &value.value),
+            // In `DATE '2024-02-29'` the type adds nothing: the other operand decides it.
             Expr::TypedString(text) => match &text.value.value {
                 Value::SingleQuotedString(_) => literal(expression, &text.value.value),
                 _ => Err(not_allowed(expression)),
@@ -231,6 +239,7 @@ impl ExpressionReader<'_> {
             Expr::IsNull(inner) => boolean(Node::IsNull(Box::new(self.value(inner)?.0))),
             Expr::IsNotNull(inner) => boolean(Node::Not(Box::new(Node::IsNull(Box::new(self.value(inner)?.0))))),
             Expr::BinaryOp { left, op, right } => self.binary(expression, left, op, right),
+            // SQL defines IN as a chain of OR, which also fixes the result for nulls.
             Expr::In { expr, target: InTarget::List(list), negated, global: false } => {
                 let equal = list.iter().map(|item| self.compare(Comparison::Equal, expr, item));
                 boolean(negated_if(*negated, Node::Any(equal.collect::<Result<_>>()?)))
@@ -371,6 +380,7 @@ impl ExpressionReader<'_> {
         match (a, b) {
             (Date, Timestamp) => Some((Node::AsTimestamp(Box::new(first)), second, Some(Timestamp))),
             (Timestamp, Date) => Some((first, Node::AsTimestamp(Box::new(second)), Some(Timestamp))),
+            // Numbers of different types compare as `f64`, which may round large integers.
             (I64 | U64 | F32 | F64, I64 | U64 | F32 | F64) => {
                 let real = |node, of| if of == F64 { node } else { Node::AsReal(Box::new(node)) };
                 Some((real(first, a), real(second, b), Some(F64)))
