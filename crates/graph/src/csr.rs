@@ -130,6 +130,7 @@ impl Csr {
             return Err(Error::Parameter("out-lists and in-lists differ in size".into()));
         }
         let num_edges = out_lists.targets.len() as u64;
+        // Found once here, so that `is_multigraph` only reads a field.
         let multigraph = has_parallel_edges(&out_lists);
         Ok(Self { graph_kind: GraphKind::Directed, multigraph, out_lists, in_lists, num_edges })
     }
@@ -183,6 +184,7 @@ impl WillNeed for Csr {
             PrefetchStage::TableEntry | PrefetchStage::RoughDegree => {
                 anden_base::simd::prefetch(&lists.offsets, vertex as usize);
             }
+            // A CSR has no block between the offsets and the list.
             PrefetchStage::Place => {}
             PrefetchStage::List(parts) => lists.prefetch(parts, vertex),
         }
@@ -324,6 +326,7 @@ impl<W: Weight> CsrBuilder<W> {
         match self.graph_kind {
             GraphKind::Undirected => {
                 // A loop is stored once.
+                // Both ends list the edge, so that pull and push see equal graphs.
                 let reversed = self.edges.iter().filter(|(s, t, _)| s != t).map(|&(s, t, w)| (t, s, w));
                 let reversed: Vec<_> = reversed.collect();
                 self.edges.extend(reversed);

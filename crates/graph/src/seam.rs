@@ -58,6 +58,7 @@ pub trait Graph: WillNeed + Sync {
 
     /// Whether `vertex` is a vertex. Unlike [`is_live`](Self::is_live), this method takes any id.
     fn has_vertex(&self, vertex: VertexId) -> bool {
+        // The bound comes first, because `is_live` may panic beyond it.
         (vertex as usize) < self.vertex_bound() && self.is_live(vertex)
     }
 
@@ -102,6 +103,7 @@ pub trait Graph: WillNeed + Sync {
         mut body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
         for vertex in wanted.vertices() {
+            // A break ends this list only.
             let _ = self.for_each_fragment(direction, vertex, |list| body(vertex, list));
         }
     }
@@ -286,6 +288,7 @@ impl<'a, O: PageOffset> DensePage<'a, O> {
     /// If `offsets` is empty. Reading a list panics if the offsets do not ascend within the targets.
     #[inline]
     pub fn new(first: VertexId, offsets: &'a [O], targets: &'a [VertexId]) -> Self {
+        // `len` subtracts one from the number of offsets.
         assert!(!offsets.is_empty());
         Self { first, offsets, targets }
     }
@@ -336,6 +339,7 @@ impl<'a, O: PageOffset> DensePage<'a, O> {
     #[inline]
     pub fn lists(&self) -> impl Iterator<Item = (VertexId, &'a [VertexId])> + use<'a, O> {
         let (first, targets) = (self.first, self.targets);
+        // `windows` spares two bounds checks of the offsets for each list.
         let pairs = self.offsets.windows(2).enumerate();
         pairs.map(move |(i, pair)| (first + i as VertexId, &targets[pair[0].index()..pair[1].index()]))
     }
