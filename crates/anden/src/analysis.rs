@@ -21,8 +21,8 @@ use crate::{Key, Result, View};
 /// All methods fail on damage met on the way, on cancellation, and if the graph or the memory budget lacks what the
 /// kernel needs. Result arrays are indexed by vertex id.
 impl View {
-    /// The PageRank of each vertex. Ranks sum to 1. With [`Algorithm::Gap`](anden_kernels::pagerank::Algorithm::Gap) the
-    /// sum is smaller if a vertex has no out-edges.
+    /// The PageRank of each vertex. Ranks sum to 1. With [`Algorithm::Gap`](anden_kernels::pagerank::Algorithm::Gap)
+    /// the sum is smaller if a vertex has no out-edges.
     ///
     /// # Errors
     /// See above; a parameter outside its bounds.
