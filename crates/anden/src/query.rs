@@ -31,6 +31,7 @@ pub enum PathLength {
 }
 
 impl PathLength {
+    /// The length of a weighted path.
     pub(crate) fn of(distance: DistanceValue) -> Self {
         match distance {
             DistanceValue::Integer(sum) => Self::Integer(sum),

@@ -404,6 +404,21 @@ mod tests {
     }
 
     #[test]
+    fn nan_weights_come_after_all_numbers() {
+        let mut builder = CsrBuilder::<f64>::new(GraphKind::Directed, 2);
+        for weight in [f64::NAN, 2.0, f64::NAN, 1.0] {
+            builder.edge(0, 1, weight);
+        }
+        let graph = builder.build_weighted().unwrap();
+        let mut lightest = None;
+        let _ = graph.for_each_weighted_fragment::<f64>(Direction::Out, 0, |_, weights| {
+            lightest = weights.first().copied();
+            ControlFlow::Continue(())
+        });
+        assert_eq!(lightest, Some(1.0));
+    }
+
+    #[test]
     fn pages_show_the_same_lists() {
         let mut builder = CsrBuilder::<u32>::new(GraphKind::Directed, 5);
         for (s, t) in [(0, 3), (3, 3), (3, 1), (4, 0), (3, 1)] {
