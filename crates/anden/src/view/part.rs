@@ -33,12 +33,13 @@ impl View {
     /// floating-point numbers if neither type holds both values. Text beside a date or timestamp is parsed as one.
     /// `weight` is the weight of a graph with weights. Names that are not SQL identifiers stand in double quotes.
     ///
-    /// Cost: the call reads nothing. A query about single vertices or edges tests the edges that it meets. The first
-    /// kernel, export or count lays the part out: it reads all lists and the columns of the predicates, and keeps the
-    /// remaining graph in memory. The graph takes 4 bytes for each arc and direction, 4 or 8 more for a weight, and 8
-    /// for properties; building it takes about three times as much. A query lays the part out too, once earlier queries
-    /// tested about as many edges as the view has. Afterwards the part is as fast as a loaded graph. The database
-    /// caches recent parts of snapshots in an eighth of the free memory; with a memory budget it caches none.
+    /// Cost: the call reads nothing, unless a weight was [chosen](Self::with_weight). Then the part needs a copy of the
+    /// weights, and the call lays it out. A query about single vertices or edges tests the edges that it meets. The
+    /// first kernel, export or count lays the part out: it reads all lists and the columns of the predicates, and keeps
+    /// the remaining graph in memory. The graph takes 4 bytes for each arc and direction, 4 or 8 more for a weight, and
+    /// 8 for properties; building it takes about three times as much. A query lays the part out too, once earlier
+    /// queries tested about as many edges as the view has. Afterwards the part is as fast as a loaded graph. The
+    /// database caches recent parts of snapshots in an eighth of the free memory; with a memory budget it caches none.
     ///
     /// A part larger than the memory budget is written to temporary files (in `TMPDIR`), and is read like a graph
     /// larger than memory. The files are removed with the last view of the part.
