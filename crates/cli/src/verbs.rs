@@ -64,6 +64,7 @@ pub fn execute(cli: Cli) -> Result {
 fn session(global: &Global) -> Result<(Session, Arc<Watch>)> {
     // Events and a progress bar would write over each other.
     let watch = Arc::new(Watch::new(global.quiet || global.verbose > 0));
+    // 0 lets the library take one thread for each core.
     let session = Session::new(global.threads.unwrap_or(0))?;
     Ok((session.with_memory(global.memory).with_progress(watch.clone()), watch))
 }
@@ -166,6 +167,7 @@ fn note_unknown_types(database: &Database, selection: &Selection, global: &Globa
 /// The part with these labels.
 fn of_labels(view: &View, labels: &[String], global: &Global) -> Result<View> {
     let part = view.labels(labels)?;
+    // An unknown label gives an empty part without an error, so say which labels exist.
     if !global.quiet {
         say_unknown("vertex", "label", labels, &view.known_labels()?);
     }
@@ -182,6 +184,7 @@ fn say_unknown(whose: &str, what: &str, asked: &[String], known: &[String]) {
 
 /// Adds the counters of the prefetcher, if it did anything.
 fn add_prefetch_json(object: &mut serde_json::Value, stats: &PrefetchStats) {
+    // A run on a graph in memory prefetches nothing, and zeros would only lengthen its report.
     if stats.has_worked() {
         let policies = stats.by_policy().into_iter().filter(|(_, stats)| *stats != PolicyStats::default());
         let mut all = policy_json(&stats.total());

@@ -44,6 +44,7 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     };
     let vertices = args.vertices.as_ref().zip(vertex_format).map(vertices_aside).transpose()?;
     let left_out = view.left_out(format, vertex_format);
+    // Standard output holds the graph, so the report would be read as edges.
     if to_stdout {
         let written = view.export(format, &mut Output::stopping(&args.file, std::io::stdout(), &*watch));
         watch.clear();
@@ -52,9 +53,11 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
         return publish(vertices);
     }
     let (num_edges, file) = write_aside_watched(&args.file, &watch, |output| Ok(view.export(format, output)?))?;
+    // Vertices first: a reader that waits for the edges then finds both files.
     publish(vertices)?;
     publish(Some(file))?;
     watch.clear();
+    // The file may be gone by now, which is no reason to fail after the work.
     let bytes = std::fs::metadata(&args.file).map_or(0, |metadata| metadata.len());
     let seconds = start.elapsed().as_secs_f64();
     say_left_out(global, &left_out);
