@@ -19,7 +19,7 @@ mod snapshots;
 mod verify;
 mod versions;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anden::export::{ExportFormat, Output};
@@ -90,14 +90,23 @@ fn require_no_database_file(path: &Path) -> Result {
 /// Refuses an output path that equals another path of the command; `option` names it in the error.
 fn require_apart(other: &Path, path: &Path, option: &str) -> Result {
     // Two spellings of a path can name one file.
-    let is_one = other != Path::new("-")
-        && (other == path || matches!((other.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b));
-    match is_one {
+    let is_one = || other == path || resolved(other).is_some_and(|other| resolved(path) == Some(other));
+    match other != Path::new("-") && is_one() {
         true => {
             Err(CommandFailure::Usage(format!("{option} {} is {}: name another file", path.display(), other.display())))
         }
         false => Ok(()),
     }
+}
+
+/// The path without links and dots. Of a file that does not exist yet, only the directory is resolved.
+fn resolved(path: &Path) -> Option<PathBuf> {
+    path.canonicalize().ok().or_else(|| {
+        let directory = path.parent()?;
+        // The parent of a bare name is empty, which no system call takes.
+        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        Some(directory.canonicalize().ok()?.join(path.file_name()?))
+    })
 }
 
 /// Writes a temporary file with `body`; the caller publishes it. Ctrl-C cancels and removes the file.
