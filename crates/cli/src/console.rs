@@ -134,7 +134,11 @@ pub fn duration(seconds: f64) -> String {
         s if s < 1.0 => format!("{:.1} ms", s * 1e3),
         // Below two minutes, decimals still tell runs apart.
         s if s < 120.0 => format!("{s:.2} s"),
-        s => format!("{:.0} min {:02.0} s", (s / 60.0).floor(), s % 60.0),
+        s => {
+            // Rounded first: 179.7 s would else show as 2 min 60 s.
+            let s = s.round();
+            format!("{:.0} min {:02.0} s", (s / 60.0).floor(), s % 60.0)
+        }
     }
 }
 
@@ -175,7 +179,7 @@ mod tests {
     fn numbers_are_readable() {
         assert_eq!([count(0), count(999), count(1000), count(1_342_296)], ["0", "999", "1,000", "1,342,296"]);
         assert_eq!([duration(2.5e-5), duration(0.0124), duration(3.214)], ["25 us", "12.4 ms", "3.21 s"]);
-        assert_eq!(duration(125.0), "2 min 05 s");
+        assert_eq!([duration(125.0), duration(179.7)], ["2 min 05 s", "3 min 00 s"]);
         assert_eq!([real(1.0), real(0.0123456789), real(2.5e-7)], ["1", "0.0123457", "2.5000e-7"]);
         assert_eq!([real(f64::INFINITY), real(1440081.0), real(12.5)], ["infinity", "1,440,081", "12.5"]);
     }
