@@ -184,7 +184,7 @@ pub fn retention_text(retention: Retention) -> String {
         Retention::Last(n) => format!("last:{n}"),
         Retention::Named => "named".into(),
         Retention::Days(n) => format!("days:{n}"),
-        _ => "all".into(),
+        Retention::All => "all".into(),
     }
 }
 
