@@ -13,7 +13,7 @@ use crate::commit_queue::NewEdge;
 use crate::error::PropertyOf;
 use crate::fitting::{EdgeWeight, weight_bits};
 use crate::live::{EdgeAction, EdgeId, NewValue, Update};
-use crate::validation::ReadKey;
+use crate::validation::{ReadKey, stored_ends};
 use crate::{Error, Result};
 
 impl OptimisticTransaction<'_> {
@@ -103,6 +103,8 @@ impl OptimisticTransaction<'_> {
         let (source, target) = (self.fitting(source)?, self.fitting(target)?);
         let bits = weight_bits((&source, &target), Some(weight), self.view.options())?;
         let ends = (self.make(&source)?, self.make(&target)?);
+        // An ordered graph has the edges in the list of the lesser id only.
+        let ends = stored_ends(self.view.options(), ends);
         // The edges of the pair keep their numbers and values, so all of them are laid out anew.
         if self.view.is_multigraph() {
             let mut edges = self.pair_edges(ends)?;
