@@ -36,6 +36,7 @@ impl OptimisticTransaction<'_> {
         let bits = weight_bits((&source, &target), weight, self.view.options())?;
         let ends = (self.make(&source)?, self.make(&target)?);
         self.own.change_edge(ends, Some(OwnEdge { weight: bits, ..OwnEdge::default() }), self.view.options());
+        // A multigraph needs the keys later, to name the edge by its id.
         let ends = self.view.is_multigraph().then(|| Box::new((source.clone(), target.clone())));
         let new_edge = NewEdge { ends, place: self.num_added };
         self.num_added += 1;
@@ -90,6 +91,7 @@ impl OptimisticTransaction<'_> {
             WeightType::F32 => self.weight_in_view::<f32>(source, target),
             WeightType::F64 => self.weight_in_view::<f64>(source, target),
         };
+        // A damaged page looks empty, so ask before the result counts.
         self.view.check()?;
         Ok(bits.map(|bits| weight_of(bits, weight_type)))
     }
@@ -138,6 +140,7 @@ impl OptimisticTransaction<'_> {
         let is_multigraph = self.view.is_multigraph();
         let mut found = Vec::new();
         for edge in self.pair_edges(ends)? {
+            // A new edge has neither a row nor a number before its commit.
             let mut properties = match edge.origin {
                 Some(origin) => row_properties(&self.view, origin.row)?,
                 None => Vec::new(),
@@ -291,6 +294,7 @@ impl OptimisticTransaction<'_> {
         let _ = self.view.for_each_fragment(Direction::Out, source, |targets| {
             let first = targets.partition_point(|&other| other < target);
             num_edges += targets[first..].iter().take_while(|&&other| other == target).count();
+            // A simple graph has at most one edge, so the first fragment that has it suffices.
             if num_edges > 0 && !is_parallel { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         self.view.check()?;
