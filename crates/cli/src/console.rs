@@ -94,7 +94,7 @@ impl std::fmt::Display for ConsoleTable {
         let widths: Vec<usize> =
             // Widths count characters, because a character may take several bytes.
             (0..num_columns).map(|i| cells(i).map(|cell| cell.chars().count()).max().unwrap_or(0)).collect();
-        // The first row of a table may be a header, whose words say nothing about its column.
+        // A header says nothing about the values of its column.
         let body = usize::from(self.has_header);
         let is_number = |cell: &String| cell.chars().all(|c| c.is_ascii_digit() || "-+.,e".contains(c));
         let right: Vec<bool> = (0..num_columns)
