@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anden::View;
 use anden::export::{ExportFormat, Output};
 use anden_formats::{Aside, OutputContent, require_uncompressed};
 use serde_json::json;
@@ -50,7 +51,8 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
         watch.clear();
         written?;
         say_left_out(global, &left_out);
-        return publish(vertices);
+        publish(vertices)?;
+        return say_matrix_rows(global, args, format, &view);
     }
     let (num_edges, file) = write_aside_watched(&args.file, &watch, |output| Ok(view.export(format, output)?))?;
     // Vertices first: a reader that waits for the edges then finds both files.
@@ -77,11 +79,17 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
             console.line(format_args!("wrote {}: {} vertices", path.display(), count(view.num_vertices() as u64)))?;
         }
     }
+    say_matrix_rows(global, args, format, &view)?;
+    console.finish()
+}
+
+/// Prints a note if the rows of a matrix do not tell the keys of their vertices.
+fn say_matrix_rows(global: &Global, args: &ExportArgs, format: ExportFormat, view: &View) -> Result {
     // Without the keys of the rows, the vertices of the matrix cannot be told.
     if format.has_matrix_rows() && args.vertices.is_none() && !global.quiet && !view.has_keys_of_matrix()? {
         complain("the rows of the matrix are not the keys: --vertices FILE writes the key of each row");
     }
-    console.finish()
+    Ok(())
 }
 
 /// Prints a note about properties that the files do not hold.
