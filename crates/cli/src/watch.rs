@@ -59,11 +59,13 @@ impl Progress for Watch {
             None => ProgressBar::new_spinner().with_style(style("{msg:<24} {spinner} {elapsed}")),
         };
         bar.set_message(name.to_owned());
+        // Ten redraws a second are smooth enough and cost little.
         bar.enable_steady_tick(Duration::from_millis(100));
         *self.bar.lock() = Some(bar);
     }
 
     fn advance(&self, amount: u64) {
+        // Called often, from many threads: a hidden bar costs no lock.
         if !self.is_visible {
             return;
         }
@@ -89,6 +91,7 @@ fn listen() -> std::io::Result<()> {
                 if let Some(line) = CommandFailure::Cancelled.line() {
                     complain(&line);
                 }
+                // An exit skips destructors, so a second signal may leave unfinished files.
                 std::process::exit(CommandFailure::Cancelled.status().into());
             }
             // The work may wait for standard input without a limit: wake it.
@@ -112,6 +115,7 @@ fn ignored_signals(status: &str) -> u64 {
 }
 
 fn style(template: &str) -> ProgressStyle {
+    // A wrong template is a fault of the program, and no reason to end the work.
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 

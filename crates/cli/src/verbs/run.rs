@@ -75,6 +75,7 @@ fn job(args: &RunArgs) -> Result<Job> {
     };
     Job::new(&args.kernel, parameters).map_err(|error| match error {
         error @ anden::Error::Unsupported(_) => error.into(),
+        // A parameter that this kernel does not take is a fault of the command line: status 2.
         misfit => CommandFailure::Usage(misfit.to_string()),
     })
 }
@@ -143,6 +144,7 @@ impl RunMeasurements {
         ))?;
         let mut table = ConsoleTable::new();
         let spread = match self.seconds.iter().copied().reduce(f64::max) {
+            // Only for several runs: a single one has no spread.
             Some(slowest) if self.seconds.len() > 1 => {
                 let fastest = self.seconds.iter().copied().fold(f64::INFINITY, f64::min);
                 format!(" (median of {}: {} to {})", self.seconds.len(), duration(fastest), duration(slowest))
@@ -161,6 +163,7 @@ impl RunMeasurements {
             table.pair(&format!("  {}", name.replace('_', " ")), value_text(value));
         }
         console.table(&table)?;
+        // Rankings follow the table, because their columns have other widths.
         for (name, value) in &output.summary {
             if let Value::Ranking(ranking) = value {
                 console.line(format_args!("  {name}"))?;
@@ -179,6 +182,7 @@ impl RunMeasurements {
 /// The median; 0 without values.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
+    // A total order, because `sort` needs one and floats have none.
     sorted.sort_by(f64::total_cmp);
     match sorted.len() {
         0 => 0.0,
@@ -211,6 +215,7 @@ fn write_lines(output: &mut Output<'_>, values: &Values<'_>, view: &View) -> Res
     let progress = view.context().progress;
     let mut line = String::new();
     for vertex in view.vertices_by_key()? {
+        // A signal only cancels by now, so check for each line.
         progress.check().map_err(anden::Error::from)?;
         line.clear();
         push_key(&mut line, view.key_ref(vertex)?);
