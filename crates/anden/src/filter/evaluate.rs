@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use anden_graph::property::{PropertyColumn, PropertyType, TypedArray};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Datum, DictionaryArray, Float64Array, PrimitiveArray, Scalar};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType};
 
 use super::expression::{Calculation, Comparison, Node, Predicate};
 use crate::{Error, Result};
@@ -80,7 +80,7 @@ impl EvaluatedRows<'_> {
                 self.for_all(&arrow_arith::boolean::is_null(array)?)
             }
             Node::Compare(comparison, both) => {
-                let (first, second) = (self.values(&both[0])?, self.values(&both[1])?);
+                let (first, second) = (comparable(self.values(&both[0])?), comparable(self.values(&both[1])?));
                 let compare = match comparison {
                     Comparison::Equal => arrow_ord::cmp::eq,
                     Comparison::NotEqual => arrow_ord::cmp::neq,
@@ -194,6 +194,26 @@ impl EvaluatedRows<'_> {
             }
         }
     }
+}
+
+/// Floating-point values in the form that Arrow compares as SQL does; other values unchanged.
+///
+/// Arrow compares by the total order of IEEE 754. It tells -0 from 0, and NaNs by sign and payload.
+fn comparable(values: EvaluatedValues) -> EvaluatedValues {
+    let array = values.get().0;
+    // The sum of -0 and 0 is 0. A positive NaN is greater than every number.
+    let array: ArrayRef = match array.data_type() {
+        DataType::Float32 => {
+            let one_form = |value: f32| if value.is_nan() { f32::NAN } else { value + 0.0 };
+            Arc::new(array.as_primitive::<Float32Type>().unary::<_, Float32Type>(one_form))
+        }
+        DataType::Float64 => {
+            let one_form = |value: f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
+            Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(one_form))
+        }
+        _ => return values,
+    };
+    values.with(array)
 }
 
 /// Compares values. If a dictionary column is compared with a constant, each text of the dictionary is compared once.

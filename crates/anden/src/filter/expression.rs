@@ -8,7 +8,7 @@ use arrow_array::ArrayRef;
 use sqlparser::ast::{BinaryOperator, Expr, InTarget, Spanned, UnaryOperator, Value};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Token, Tokenizer};
+use sqlparser::tokenizer::{Location, Token, Tokenizer};
 
 use crate::error::no_such;
 use crate::{Error, Result};
@@ -18,6 +18,8 @@ const MAX_BYTES: usize = 64 << 10;
 /// A chain of operators is a tree as deep as the chain, and the parser's tree is taken apart recursively. The limit
 /// bounds the stack.
 const MAX_PARTS: usize = 2_000;
+/// The first character of a predicate.
+const START: Location = Location { line: 1, column: 1 };
 /// Maximum nesting depth.
 const MAX_DEPTH: usize = 128;
 
@@ -98,8 +100,8 @@ impl Predicate {
     /// Parses a predicate over properties of `schema`; `whose` names their owners in messages.
     ///
     /// # Errors
-    /// The text does not parse, names an unknown property, or mixes incompatible types. The message has the character
-    /// position.
+    /// The text does not parse, names an unknown property, or mixes incompatible types. The message has the line
+    /// and the character.
     pub(super) fn parse(text: &str, schema: &PropertySchema, whose: &str) -> Result<Self> {
         let expression = parsed(text)?;
         let mut reader = ExpressionReader { schema, whose, columns: Vec::new(), depth: 0 };
@@ -131,15 +133,15 @@ struct ExpressionReader<'a> {
 
 fn parsed(text: &str) -> Result<Expr> {
     if text.len() > MAX_BYTES {
-        return Err(wrong(1, format!("{} bytes of text, at most {MAX_BYTES} are possible", text.len())));
+        return Err(wrong(START, format!("{} bytes of text, at most {MAX_BYTES} are possible", text.len())));
     }
     let dialect = GenericDialect {};
     let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
-    let tokens = tokens.map_err(|error| wrong(error.location.column.max(1), error.message))?;
+    let tokens = tokens.map_err(|error| wrong(error.location, error.message))?;
     // Counted before parsing, because the parser itself builds the deep tree.
     let num_parts = tokens.iter().filter(|token| may_nest(&token.token)).count();
     if num_parts > MAX_PARTS {
-        return Err(wrong(1, format!("{num_parts} names and operators, at most {MAX_PARTS} are possible")));
+        return Err(wrong(START, format!("{num_parts} names and operators, at most {MAX_PARTS} are possible")));
     }
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     // The parser stops at the first token that it cannot use, so none must be left.
@@ -150,11 +152,12 @@ fn parsed(text: &str) -> Result<Expr> {
     expression.map_err(|error| match error {
         ParserError::TokenizerError(what) | ParserError::ParserError(what) => {
             let (what, place) = what.rsplit_once(" at Line: ").unwrap_or((&what, ""));
-            let column = place.rsplit_once("Column: ").and_then(|(_, column)| column.trim().parse().ok());
+            let place = place.split_once(", Column: ");
+            let place = place.and_then(|(line, column)| Some((line.trim().parse().ok()?, column.trim().parse().ok()?)));
             // Without a position, the error is at the end of the text.
-            wrong(column.unwrap_or(text.chars().count() as u64 + 1), what)
+            wrong(place.map_or_else(|| end_of(text), |(line, column)| Location::new(line, column)), what)
         }
-        ParserError::RecursionLimitExceeded => too_deep(1),
+        ParserError::RecursionLimitExceeded => too_deep(START),
     })
 }
 
@@ -165,26 +168,34 @@ fn may_nest(token: &Token) -> bool {
     !is_flat && !matches!(token, Token::Number(..) | Token::SingleQuotedString(_))
 }
 
-fn too_deep(character: u64) -> Error {
-    wrong(character, "the expression is nested too deep")
+fn too_deep(place: Location) -> Error {
+    wrong(place, "the expression is nested too deep")
 }
 
-fn wrong(character: u64, what: impl std::fmt::Display) -> Error {
-    Error::InvalidInput(format!("character {character}: {what}").into())
+fn wrong(Location { line, column }: Location, what: impl std::fmt::Display) -> Error {
+    // Most predicates have one line, whose number says nothing. The parser gives 0 for an empty place.
+    let line = if line > 1 { format!("line {line}, ") } else { String::new() };
+    Error::InvalidInput(format!("{line}character {}: {what}", column.max(1)).into())
+}
+
+/// The place behind the last character.
+fn end_of(text: &str) -> Location {
+    let last_line = text.rsplit('\n').next().unwrap_or_default();
+    Location::new(text.matches('\n').count() as u64 + 1, last_line.chars().count() as u64 + 1)
 }
 
 fn wrong_at(expression: &Expr, what: impl std::fmt::Display) -> Error {
     wrong(start(expression), what)
 }
 
-/// The character position at which an expression begins.
-fn start(expression: &Expr) -> u64 {
+/// The place at which an expression begins.
+fn start(expression: &Expr) -> Location {
     let mut first = expression;
     // The span of a chain visits all its parts, but only the first one matters.
     while let Expr::BinaryOp { left, .. } = first {
         first = left;
     }
-    first.span().start.column.max(1)
+    first.span().start
 }
 
 fn said(of: Option<PropertyType>) -> &'static str {

@@ -30,7 +30,8 @@ impl View {
     ///
     /// A predicate is an SQL expression over property names. It may use comparisons, `AND`, `OR`, `NOT`, `IN`,
     /// `BETWEEN`, `LIKE`, `ILIKE`, `IS NULL`, `+ - * / %` and `& | ^`. Numbers of different types compare as
-    /// floating-point numbers if neither type holds both values. Text beside a date or timestamp is parsed as one.
+    /// floating-point numbers if neither type holds both values. As in DuckDB and PostgreSQL, -0 equals 0, and NaN
+    /// equals NaN and is greater than every number. Text beside a date or timestamp is parsed as one.
     /// `weight` is the weight of a graph with weights. Names that are not SQL identifiers stand in double quotes.
     ///
     /// Cost: the call reads nothing, unless a weight was [chosen](Self::with_weight). Then the part needs a copy of the

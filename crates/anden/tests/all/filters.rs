@@ -240,6 +240,9 @@ fn a_wrong_predicate_is_refused_with_its_character() {
         ("amount LIKE 'x'", "character 1: text expected, found amount of type i64"),
         ("amount & 1.5 = 1", "character 1: bits are those of whole numbers, not of type f64"),
         ("amount IN (SELECT 1)", "character 1: amount IN (SELECT 1) is not possible here"),
+        ("amount > 3\n  AND price < 2", r#"line 2, character 7: there is no property "price": edges"#),
+        ("amount\n>", "line 2, character 2: Expected: an expression, found: EOF"),
+        ("amount > 3\nAND 'x", "line 2, character 5: "),
         ("amount / 0 = 1", "a calculation fails: Divide by zero error"),
     ] {
         let found = refusal(&view, text);
@@ -328,4 +331,35 @@ fn a_chosen_weight_stays_chosen() {
     };
     assert_eq!(distance(&view), 2);
     assert_eq!(distance(&view.filter(Some("kind = 'a'"), None).unwrap()), 5);
+}
+
+/// The vertices of a part with keys below 6, tested one by one before a layout and read from the lists after it.
+fn shown(part: &View) -> [Vec<u64>; 2] {
+    let keys = || (0..6).filter(|&key| part.vertex(key).is_ok()).collect();
+    let before = keys();
+    part.vertices_by_key().unwrap();
+    [before, keys()]
+}
+
+#[test]
+fn negative_zero_and_nan_compare_as_in_sql() {
+    let db = Database::in_memory(anden::Options::default()).unwrap();
+    let values = [0.0, -0.0, f64::NAN, -f64::NAN, 7.0, f64::NEG_INFINITY];
+    let updates: Vec<_> = (0_u64..).zip(values).map(|(key, value)| Update::set_vertex(key, "x", value)).collect();
+    db.apply(&updates).unwrap();
+    let view = db.view().unwrap();
+    let cases: [(&str, &[u64]); 9] = [
+        ("x = 0", &[0, 1]),
+        ("x = -0.0", &[0, 1]),
+        ("x >= 0", &[0, 1, 2, 3, 4]),
+        ("x < 0", &[5]),
+        ("x > 5", &[2, 3, 4]),
+        ("x <> x", &[]),
+        ("x BETWEEN 0 AND 7", &[0, 1, 4]),
+        ("x IN (0, 7)", &[0, 1, 4]),
+        ("-x = 0", &[0, 1]),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(shown(&view.filter(None, Some(text)).unwrap()), [expected, expected], "{text}");
+    }
 }
