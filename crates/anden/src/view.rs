@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use anden_base::VertexId;
+use anden_base::bitmap::Bitmap;
 use anden_engine::PrefetchStats;
 use anden_graph::{Direction, Graph, GraphKind, WeightType, WeightedEdges, WillNeed};
 use anden_kernels::Context;
@@ -389,6 +390,11 @@ impl View {
             (Some(part), None) => TestedLists::new(&self.graph, part).has(vertex),
             (_, laid_out) => Ok(laid_out.unwrap_or(&self.graph).is_live(vertex)),
         }
+    }
+
+    /// The ids below the bound that are no vertex of this part; `None` for a view without a filter.
+    pub(crate) fn absent_in_part(&self) -> Result<Option<Bitmap>> {
+        self.part.as_deref().map(|part| part.absent(self)).transpose()
     }
 
     /// The id of a vertex. Converts between numbers and their text if the graph has keys of the other kind.

@@ -140,6 +140,17 @@ impl FilteredPart {
         (lists.num_edges(), lists.num_arcs())
     }
 
+    /// The ids below the bound that are no vertex of the part; needs no layout.
+    pub(crate) fn absent(&self, view: &View) -> Result<Bitmap> {
+        let (lists, mut absent) = match self.laid_out() {
+            Some(lists) => (lists, Bitmap::new(view.vertex_bound())),
+            None => (view.stored(), self.hidden(view, view.stored())?),
+        };
+        // The stored lists may be those of an earlier part, which lack the vertices that it excludes.
+        (0..view.vertex_bound()).filter(|&id| !lists.is_live(id as VertexId)).for_each(|id| absent.set(id));
+        Ok(absent)
+    }
+
     /// The ids that a predicate over vertices excludes in these lists: those of the view, or of the snapshot under it.
     fn hidden(&self, view: &View, lists: &SnapshotView) -> Result<Bitmap> {
         let mut hidden = Bitmap::new(lists.vertex_bound());

@@ -363,3 +363,30 @@ fn negative_zero_and_nan_compare_as_in_sql() {
         assert_eq!(shown(&view.filter(None, Some(text)).unwrap()), [expected, expected], "{text}");
     }
 }
+
+#[test]
+fn properties_of_excluded_vertices_are_null() {
+    let db = Database::in_memory(anden::Options::default()).unwrap();
+    db.apply(&(0..6_u64).map(|key| Update::set_vertex(key, "x", key as i64)).collect::<Vec<_>>()).unwrap();
+    let view = db.view().unwrap();
+    let values = |part: &View| {
+        let column = part.vertex_property("x").unwrap();
+        assert_eq!(column.len(), view.vertex_bound());
+        for key in 0..6_u64 {
+            let vertex = view.vertex(key).unwrap();
+            let is_there = !part.vertex_properties(vertex).unwrap().is_empty();
+            assert_eq!(is_there, !column.is_null(vertex as usize), "{key}");
+        }
+        column.iter().filter(|value| !value.is_null()).map(|value| value.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(values(&view), ["0", "1", "2", "3", "4", "5"]);
+    let part = view.filter(None, Some("x > 1")).unwrap();
+    let both = part.filter(None, Some("x < 4")).unwrap();
+    assert_eq!(
+        (values(&part), values(&both)),
+        (vec!["2".into(), "3".into(), "4".into(), "5".into()], vec!["2".into(), "3".into()])
+    );
+    part.vertices_by_key().unwrap();
+    let after = part.filter(Some("TRUE"), None).unwrap();
+    assert_eq!((values(&part), values(&after)), (values(&after), vec!["2".into(), "3".into(), "4".into(), "5".into()]));
+}
