@@ -57,7 +57,9 @@ impl View {
     /// incompatible types. [`Error::InvalidInput`]: a calculation overflows or divides by zero. To report such errors
     /// here, a part with calculations is laid out at once.
     ///
-    /// Methods that read the part fail on damage, and if a part beyond the budget cannot be written to files.
+    /// Methods that read the part fail on damage, and if a part beyond the budget cannot be written to files. Methods
+    /// that return no error, such as [`num_edges`](Self::num_edges), then show the whole graph, and
+    /// [`check`](Graph::check) of [`graph`](Self::graph) returns the reason.
     pub fn filter(&self, edges: Option<&str>, vertices: Option<&str>) -> Result<Self> {
         let filter = Filter::new(self.stored(), edges, vertices)?;
         let can_fail = filter.can_fail();
@@ -109,8 +111,12 @@ impl FilteredPart {
     }
 
     /// Like [`lay_out`](Self::lay_out), for callers that check for errors later ([`Graph::check`]). After an error, the
-    /// lists are those of the whole view.
+    /// lists are those of the whole view, until a call of [`lay_out`](Self::lay_out) succeeds.
     pub(crate) fn lay_out_or_fail(&self, view: &View) -> &SnapshotView {
+        // A failed layout reads everything. Callers that return errors try again, and this one does not.
+        if let Some(lists) = self.laid_out().or_else(|| self.failed.get()) {
+            return lists;
+        }
         self.lay_out(view).unwrap_or_else(|error| {
             let fault = |error: Error| {
                 anden_base::Error::io("lay out a part", Path::new("(filtered)"), io::Error::other(error))

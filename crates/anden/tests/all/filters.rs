@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anden::graph::Graph;
 use anden::{Database, Error, GraphKind, Job, Key, Neighbors, OpenOptions, Parameters, Session, Update, View};
@@ -389,4 +391,44 @@ fn properties_of_excluded_vertices_are_null() {
     part.vertices_by_key().unwrap();
     let after = part.filter(Some("TRUE"), None).unwrap();
     assert_eq!((values(&part), values(&after)), (values(&after), vec!["2".into(), "3".into(), "4".into(), "5".into()]));
+}
+
+/// Cancels work on request, and counts the layouts that begin.
+#[derive(Default)]
+struct Layouts {
+    num_begun: AtomicU64,
+    is_cancelled: AtomicBool,
+}
+
+impl anden::Progress for Layouts {
+    fn stage(&self, name: &str, _: Option<u64>) {
+        self.num_begun.fetch_add(u64::from(name == "filter"), Ordering::Relaxed);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+}
+
+#[test]
+fn a_failed_layout_is_tried_again_by_kernels() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let db = Database::create(&path, anden::Options { edge_properties: true, ..anden::Options::default() }).unwrap();
+    db.apply(&[Update::add_edge_with(1, 2, [("amount", 3_i64)]), Update::add_edge(1, 3)]).unwrap();
+    db.close().unwrap();
+    let progress = Arc::new(Layouts::default());
+    let session = Session::new(1).unwrap().with_progress(progress.clone());
+    let db = Database::open_with(&path, &OpenOptions::from(&session)).unwrap();
+    let part = db.view().unwrap().filter(Some("amount > 2"), None).unwrap();
+    progress.is_cancelled.store(true, Ordering::Relaxed);
+    for _ in 0..3 {
+        assert_eq!(part.num_edges(), 2, "the whole graph");
+        assert!(part.graph().check().is_err());
+    }
+    assert_eq!(progress.num_begun.load(Ordering::Relaxed), 1);
+    assert!(matches!(part.wcc(), Err(Error::Cancelled)));
+    progress.is_cancelled.store(false, Ordering::Relaxed);
+    assert_eq!((part.wcc().unwrap(), part.num_edges()), (vec![0, 0, 2], 1));
+    part.graph().check().unwrap();
 }
