@@ -12,6 +12,7 @@ use anden_graph::{Graph, Weight, WeightType};
 use anden_kernels::Context;
 use anden_snapshots::{Entries, RowSet, SnapshotView};
 
+pub(crate) use self::expression::MAX_BYTES;
 use self::expression::Predicate;
 pub(crate) use self::part::FilteredPart;
 pub(crate) use self::single::{SingleLists, TestedLists, on_single};

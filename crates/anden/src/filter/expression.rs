@@ -14,7 +14,7 @@ use crate::error::no_such;
 use crate::{Error, Result};
 
 /// Maximum length of the text. Longer texts are refused before parsing.
-const MAX_BYTES: usize = 64 << 10;
+pub(crate) const MAX_BYTES: usize = 64 << 10;
 /// A chain of operators is a tree as deep as the chain, and the parser's tree is taken apart recursively. The limit
 /// bounds the stack.
 const MAX_PARTS: usize = 2_000;
