@@ -97,6 +97,10 @@ impl View {
         newest: Option<u32>,
         parts: &Arc<PartCache>,
     ) -> Self {
+        // A checkpoint after the graph was read makes `newest` too young, and the graph knows its own version. A
+        // version that was dropped has no name, so the snapshot before it stays the newest one.
+        let version = graph.version().or_else(|| graph.below()?.version());
+        let newest = newest.map(|newest| version.map_or(newest, |version| version.min(newest)));
         Self::seen(graph, session, pin, (OnceLock::new(), newest), parts)
     }
 
