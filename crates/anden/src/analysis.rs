@@ -89,13 +89,15 @@ impl View {
         Ok(self.explained(result)?.distances)
     }
 
-    /// The betweenness centrality of each vertex, from the shortest paths that start at `sources`.
+    /// The betweenness centrality of each vertex, from the shortest paths that start at `sources`. Empty: from all
+    /// vertices, which takes a search from each.
     ///
     /// # Errors
     /// See above; a source does not exist.
     pub fn bc(&self, sources: &[Key]) -> Result<Vec<f64>> {
-        let sources = sources.iter().map(|key| self.vertex(key.clone())).collect::<Result<_>>()?;
-        let params = BcParams { sources: SourceChoice::Given(sources) };
+        let given = sources.iter().map(|key| self.vertex(key.clone())).collect::<Result<Vec<_>>>()?;
+        let sources = if given.is_empty() { SourceChoice::All } else { SourceChoice::Given(given) };
+        let params = BcParams { sources };
         Ok(self.on_all(|context, lists| anden_kernels::bc::bc(context, lists, &params))?.scores)
     }
 

@@ -35,6 +35,9 @@ impl<E: From<Error>> From<anden_formats::Error> for Wrapped<E> {
     }
 }
 
+/// Bytes for each vertex while vertices are written: their rows, and their order.
+const VERTEX_BYTES: u64 = 16;
+
 /// A view as writers see it.
 #[derive(Clone, Copy)]
 struct ExportedView<'a> {
@@ -178,10 +181,17 @@ impl View {
     /// rows: the first vertex is row 1. Loading this file beside the edges restores vertices without edges.
     ///
     /// # Errors
-    /// The format is not an edge list, CSV or Parquet; errors of the output; a key that does not fit on a line; damage
-    /// met on the way; cancellation.
+    /// [`Error::Memory`]; the format is not an edge list, CSV or Parquet; errors of the output; a key that does not fit
+    /// on a line; damage met on the way; cancellation.
     pub fn export_vertices(&self, format: ExportFormat, output: &mut Output<'_>) -> Result<()> {
-        format.write_vertices(&self.exported()?, output)
+        let graph = self.exported()?;
+        let mut memory = format.memory(&graph);
+        memory.shared += VERTEX_BYTES * self.vertex_bound() as u64;
+        match self.workers_of_export(memory)? {
+            // The budget has room for one worker only.
+            1 => format.write_vertices(&ExportedView { pool: &Pool::new(1)?, ..graph }, output),
+            _ => format.write_vertices(&graph, output),
+        }
     }
 
     /// Describes what an export omits, for a message: weights, edge properties, vertex properties. `vertices` is the
@@ -206,6 +216,8 @@ impl View {
 
     /// Writes the key and the value of each vertex in ascending order of keys; `name` is the column of values. A vertex
     /// without a value, for example one that a search does not reach, has null. In CSV, null is an empty field.
+    ///
+    /// The memory budget is not checked: a refusal would lose `values`, which usually took more memory and time.
     ///
     /// ```
     /// use anden::{Database, Job, Options, Parameters, Update};

@@ -123,9 +123,12 @@ impl View {
         match self.single_lists() {
             SingleLists::Whole(lists) => Ok(anden_engine::edges_between(lists, source, target, |_| true)?),
             SingleLists::Tested(tested) => {
-                let left = tested.entries(Direction::Out, source, |other| other == target)?;
+                let mut left = tested.entries(Direction::Out, source, |other| other == target)?;
+                // Sorted, because a pair may have many parallel edges.
+                left.rows.sort_unstable();
                 // Without rows, the pair has at most one edge, so any remaining entry is that edge.
-                let is_left = |row: Option<u64>| row.map_or(!left.is_empty(), |row| left.rows.contains(&row));
+                let is_left =
+                    |row: Option<u64>| row.map_or(!left.is_empty(), |row| left.rows.binary_search(&row).is_ok());
                 Ok(anden_engine::edges_between(self.stored(), source, target, is_left)?)
             }
         }

@@ -381,7 +381,7 @@ impl View {
         })
     }
 
-    /// Whether an id below [`vertex_bound`](Self::vertex_bound) is a vertex.
+    /// Whether an id is a vertex; false at and beyond [`vertex_bound`](Self::vertex_bound).
     pub fn is_live(&self, vertex: VertexId) -> bool {
         // Methods that read the damaged value report it.
         self.has(vertex).unwrap_or(false)
@@ -480,11 +480,21 @@ impl View {
         Ok(if vertices.is_sorted() { None } else { Some(vertices) })
     }
 
-    /// The length of the out-list.
+    /// Refuses an id that no list has.
+    fn require_below_bound(&self, vertex: VertexId) -> Result<()> {
+        let bound = self.vertex_bound();
+        match (vertex as usize) < bound {
+            true => Ok(()),
+            false => Err(Error::InvalidInput(format!("vertex {vertex} is not below {bound}").into())),
+        }
+    }
+
+    /// The length of the out-list; 0 for an id without a vertex.
     ///
     /// # Errors
-    /// Damage met on the way.
+    /// [`Error::InvalidInput`]: the id is not below [`vertex_bound`](Self::vertex_bound). Damage met on the way.
     pub fn out_degree(&self, vertex: VertexId) -> Result<u64> {
+        self.require_below_bound(vertex)?;
         let degree = on_single!(self, lists => lists.degree(Direction::Out, vertex) as u64);
         self.check_lists()?;
         Ok(degree)
@@ -493,8 +503,9 @@ impl View {
     /// The length of the in-list; `None` in a graph without in-lists.
     ///
     /// # Errors
-    /// Damage met on the way.
+    /// As [`out_degree`](Self::out_degree).
     pub fn in_degree(&self, vertex: VertexId) -> Result<Option<u64>> {
+        self.require_below_bound(vertex)?;
         if !self.has_in_edges() {
             return Ok(None);
         }
