@@ -336,9 +336,9 @@ impl Engine {
         }
     }
 
-    /// The epoch of the last commit.
+    /// The epoch of the last commit that [`view`](Self::view) shows.
     pub fn epoch(&self) -> u64 {
-        self.live.epoch()
+        self.live.shown_epoch()
     }
 
     pub(crate) fn store(&self) -> &Store {
