@@ -77,11 +77,15 @@ impl OptimisticTransaction<'_> {
     pub fn weight(&self, source: &Key, target: &Key) -> Result<Option<EdgeWeight>> {
         let Some(weight_type) = self.view.weight_type() else { return Ok(None) };
         let Some((source, target)) = self.ends(source, target)? else { return Ok(None) };
-        self.note_edge(source, target);
         let own = self.own.list(Direction::Out, source);
+        // The transaction's own write decides, whatever others commit: nothing is read.
         if let Some((_, bits)) = own.and_then(|list| list.added(target)) {
             return Ok(Some(weight_of(bits, weight_type)));
         }
+        if own.is_some_and(|list| list.is_removed(target)) {
+            return Ok(None);
+        }
+        self.note_edge(source, target);
         if !self.is_edge_of_view(source, target) {
             return Ok(None);
         }
