@@ -164,3 +164,16 @@ fn failed_rollback_poisons_the_wal() {
         assert!(matches!(error, Error::Snapshots(anden_snapshots::Error::Poisoned { .. })), "{error}");
     }
 }
+
+#[test]
+fn records_that_fail_are_not_counted() {
+    let scene = Scene::new();
+    scene.log.append(1, b"one", Durability::Sync).unwrap();
+    let counts = || (scene.log.stats().num_groups, scene.log.kept_bytes());
+    let before = counts();
+    scene.disk.set_plan(FaultPlan::FailNext("wal-", IoKind::StorageFull));
+    scene.log.append(2, b"two", Durability::Sync).unwrap_err();
+    assert_eq!(counts(), before);
+    scene.log.append(2, b"two", Durability::Sync).unwrap();
+    assert_eq!((scene.log.stats().num_groups, scene.epochs(0)), (2, vec![1, 2]));
+}
