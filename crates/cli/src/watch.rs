@@ -83,7 +83,9 @@ impl Progress for Watch {
 /// Starts the signal thread.
 fn listen() -> std::io::Result<()> {
     // A handler would replace "ignored", so check that first.
-    let mut signals = Signals::new(heeded([SIGINT, SIGTERM, SIGHUP]))?;
+    let heeded = heeded([SIGINT, SIGTERM, SIGHUP]);
+    let mut signals = Signals::new([0; 0])?;
+    let handle = signals.handle();
     let wake = move || {
         for _ in &mut signals {
             // A second signal means that the user no longer waits for a clean end.
@@ -98,7 +100,9 @@ fn listen() -> std::io::Result<()> {
             StandardInput::stop();
         }
     };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(wake).map(drop)
+    std::thread::Builder::new().name("signals".to_owned()).spawn(wake)?;
+    // Handlers come last: without the thread, a signal that is caught would have no effect.
+    heeded.into_iter().try_for_each(|signal| handle.add_signal(signal))
 }
 
 /// The signals that this process does not ignore; all of them if the system does not tell.
