@@ -90,7 +90,7 @@ enum GeneratedForm {
 impl GeneratedForm {
     fn of(path: &Path, generator: &Generator) -> Result<Self> {
         let format = output_format(path, OutputContent::RandomEdges)?;
-        let refused = |why| Err(CommandFailure::failed(format!("{}: {why}", path.display())));
+        let refused = |why| Err(CommandFailure::Usage(format!("{}: {why}", path.display())));
         // Readers take the ending for the layout, so a wrong one would not be read.
         if format == ExportFormat::GAPBS && generator.has_weights() {
             return refused("a .sg file holds no weights: call it .wsg");
