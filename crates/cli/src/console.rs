@@ -146,20 +146,28 @@ pub fn duration(seconds: f64) -> String {
 pub fn real(value: f64) -> String {
     if !value.is_finite() {
         // `Display` of a float has `inf`, which reads like a name in running text.
-        return if value > 0.0 { "infinity".into() } else { value.to_string() };
+        return match value.is_nan() {
+            true => value.to_string(),
+            false => if value > 0.0 { "infinity" } else { "-infinity" }.to_owned(),
+        };
     }
+    let sign = if value < 0.0 { "-" } else { "" };
     // Below 1e15, an `f64` holds every whole number, so all digits are exact.
     if value == value.trunc() && value.abs() < 1e15 {
-        return format!("{}{}", if value < 0.0 { "-" } else { "" }, count(value.abs() as u64));
+        return format!("{sign}{}", count(value.abs() as u64));
     }
     // Very small and very large numbers would need many zeros.
     if value.abs() < 1e-4 || value.abs() >= 1e9 {
         return format!("{value:.4e}");
     }
     let decimals = (5 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
-    // Only zeros behind a decimal point may go: 1,200,000 must not become 12.
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    let text = format!("{:.decimals$}", value.abs());
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    // Only zeros behind the decimal point may go: 1,200,000 must not become 12.
+    let fraction = fraction.trim_end_matches('0');
+    let point = if fraction.is_empty() { "" } else { "." };
+    // Below 1e9, the whole part is a `u64`.
+    format!("{sign}{}{point}{fraction}", count(whole.parse().unwrap_or(0)))
 }
 
 /// Formats scores with equal numbers of decimals, so that the largest has six significant digits.
@@ -182,6 +190,9 @@ mod tests {
         assert_eq!([duration(125.0), duration(179.7)], ["2 min 05 s", "3 min 00 s"]);
         assert_eq!([real(1.0), real(0.0123456789), real(2.5e-7)], ["1", "0.0123457", "2.5000e-7"]);
         assert_eq!([real(f64::INFINITY), real(1440081.0), real(12.5)], ["infinity", "1,440,081", "12.5"]);
+        assert_eq!([real(f64::NEG_INFINITY), real(-1440081.0), real(f64::NAN)], ["-infinity", "-1,440,081", "NaN"]);
+        assert_eq!([real(1440081.5), real(-1234.5), real(999_999.96)], ["1,440,082", "-1,234.5", "1,000,000"]);
+        assert_eq!([real(1200.00001), real(-0.5), real(-0.0)], ["1,200", "-0.5", "0"]);
     }
 
     #[test]

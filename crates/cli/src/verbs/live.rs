@@ -51,8 +51,8 @@ pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
     let report = applied.and_then(|report| database.close().map(|()| report));
     watch.clear();
     let report = report?;
-    // A tiny file may take no measurable time.
-    let rate = report.updates as f64 / report.seconds.max(f64::MIN_POSITIVE);
+    // A tiny file may take no measurable time: a nanosecond keeps the rate finite.
+    let rate = report.updates as f64 / report.seconds.max(1e-9);
     let mut console = Console::after("the updates were applied");
     if global.json {
         console.object(&json!({
