@@ -21,8 +21,8 @@ use crate::{Key, Result, View};
 /// All methods fail on damage met on the way, on cancellation, and if the graph or the memory budget lacks what the
 /// kernel needs. Result arrays are indexed by vertex id.
 impl View {
-    /// The PageRank of each vertex. Ranks sum to 1. With [`Algorithm::Gap`](anden_kernels::pagerank::Algorithm::Gap) the sum
-    /// is smaller if a vertex has no out-edges.
+    /// The PageRank of each vertex. Ranks sum to 1. With [`Algorithm::Gap`](anden_kernels::pagerank::Algorithm::Gap)
+    /// the sum is smaller if a vertex has no out-edges.
     ///
     /// # Errors
     /// See above; a parameter outside its bounds.
@@ -35,6 +35,7 @@ impl View {
     /// # Errors
     /// See above; the source does not exist.
     pub fn bfs(&self, source: impl Into<Key>) -> Result<Vec<u32>> {
+        // Parents would cost another array, and this method returns hops only.
         let params = BfsParams { source: self.vertex(source)?, parents: false };
         Ok(self.on_all(|context, lists| anden_kernels::bfs::bfs(context, lists, &params))?.hops)
     }
@@ -60,6 +61,7 @@ impl View {
     /// # Errors
     /// See above.
     pub fn cdlp(&self, iterations: u32) -> Result<Vec<VertexId>> {
+        // Ties between labels go to the smallest key, so results do not depend on ids.
         let params = CdlpParams { iterations, order: self.order_of_keys()? };
         Ok(self.on_all(|context, lists| anden_kernels::cdlp::cdlp(context, lists, &params))?.labels)
     }
@@ -77,6 +79,7 @@ impl View {
     /// # Errors
     /// See above; the source does not exist, or a weight is negative.
     pub fn sssp(&self, source: impl Into<Key>) -> Result<Distances> {
+        // Refused before the lookup of the source and the scan of all weights.
         self.needs_weights("sssp")?;
         let source = self.vertex(source)?;
         let params = SsspParams { source, weights: Some(self.weight_statistics()?), ..SsspParams::default() };
@@ -86,13 +89,15 @@ impl View {
         Ok(self.explained(result)?.distances)
     }
 
-    /// The betweenness centrality of each vertex, from the shortest paths that start at `sources`.
+    /// The betweenness centrality of each vertex, from the shortest paths that start at `sources`. Empty: from all
+    /// vertices, which takes a search from each.
     ///
     /// # Errors
     /// See above; a source does not exist.
     pub fn bc(&self, sources: &[Key]) -> Result<Vec<f64>> {
-        let sources = sources.iter().map(|key| self.vertex(key.clone())).collect::<Result<_>>()?;
-        let params = BcParams { sources: SourceChoice::Given(sources) };
+        let given = sources.iter().map(|key| self.vertex(key.clone())).collect::<Result<Vec<_>>>()?;
+        let sources = if given.is_empty() { SourceChoice::All } else { SourceChoice::Given(given) };
+        let params = BcParams { sources };
         Ok(self.on_all(|context, lists| anden_kernels::bc::bc(context, lists, &params))?.scores)
     }
 
@@ -111,6 +116,7 @@ impl View {
     /// # Errors
     /// See above.
     pub fn triangles_by_vertex(&self) -> Result<Vec<u64>> {
+        // Only this method pays for counts by vertex.
         let params = TriangleParams { by_vertex: true, ..TriangleParams::default() };
         let result = self.on_all(|context, lists| anden_kernels::triangles::triangles(context, lists, &params))?;
         Ok(result.by_vertex.unwrap_or_default())

@@ -175,6 +175,7 @@ impl Database {
     /// # Errors
     /// The name is invalid or taken, or the disk fails. Committed changes stay committed.
     pub fn checkpoint(&self, name: Option<&str>) -> Result<SnapshotInfo> {
+        // The engine's message would repeat a long name in full.
         require_short(name)?;
         if self.live_stats().delta_bytes == 0 {
             // With pending changes, the engine checks the budget for the whole checkpoint.
@@ -214,6 +215,7 @@ impl Database {
     pub fn close(self) -> Result<()> {
         // The thread that works for futures may still commit, and `finish` ends the database.
         self.inner().wait_for_pollers();
+        // A `Pending` may still hold the engine, so a drop cannot end the database here.
         Ok(self.inner().finish()?)
     }
 }

@@ -13,14 +13,16 @@ use crate::pinned::{Pin, Pins};
 use crate::stats::Stats;
 use crate::{LoadOptions, Options, Result, Session, View};
 
-/// A database: a graph and its snapshots in one directory.
+/// A database: a graph and its snapshots, in one directory or in memory.
 ///
 /// One process may have it open for writing, any number for reading. A database [in memory](Self::in_memory) has no
 /// directory. Its memory is freed with the handle and the last view. A [`Pending`](crate::Pending) commit keeps the
 /// database open until it is answered or dropped.
 pub struct Database {
+    // Shared with `Pending` commits, which keep the database open.
     inner: Arc<Engine>,
     session: Session,
+    // Shared with views, because a view may outlive the handle.
     pins: Arc<Pins>,
     parts: Arc<PartCache>,
 }
@@ -144,6 +146,7 @@ impl Database {
 
     /// Like [`view`](Self::view), with the threads of `session`.
     pub(crate) fn view_in(&self, session: &Session) -> Result<View> {
+        // A checkpoint in between is no fault: the view takes the lesser number.
         let (graph, newest) = (self.inner.view()?, self.inner.newest_number());
         Ok(View::of_everything(graph, session.clone(), self.pin(), newest, &self.parts))
     }
@@ -194,5 +197,27 @@ impl Database {
     /// The threads, memory budget and progress of this handle.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Update;
+
+    #[test]
+    fn views_read_before_a_checkpoint_keep_their_number() {
+        let db = Database::in_memory(Options::default()).unwrap();
+        let named = |graph: SnapshotView| {
+            let newest = db.inner.newest_number();
+            View::of_everything(graph, db.session.clone(), db.pin(), newest, &db.parts).name().to_owned()
+        };
+        let first = db.inner.view().unwrap();
+        db.apply(&[Update::add_edge(1, 2)]).unwrap();
+        let live = db.inner.view().unwrap();
+        assert_eq!(named(live.clone()), "snapshot 1 and what was committed since");
+        db.checkpoint(None).unwrap();
+        assert_eq!(named(live), "snapshot 1 and what was committed since");
+        assert_eq!((named(first), db.view().unwrap().name()), ("snapshot 1".to_owned(), "snapshot 2"));
     }
 }

@@ -113,6 +113,7 @@ impl Diff {
         to: (u32, SnapshotView),
         session: &Session,
     ) -> Result<Self> {
+        // An id may lie beyond the bound of the other snapshot, where `is_live` may panic.
         let is_in =
             |view: &SnapshotView, vertex: VertexId| (vertex as usize) < view.vertex_bound() && view.is_live(vertex);
         let num_vertices = changes.new_vertices.len() + changes.died.len() + changes.returned.len();
@@ -125,10 +126,12 @@ impl Diff {
         vertices.sort_unstable();
         // A vertex may be in several of these lists, for example if it was removed and came back.
         vertices.dedup();
+        // A vertex that died and returned between the snapshots is in neither list.
         let only_in = |view: &SnapshotView, other: &SnapshotView| {
             vertices.iter().copied().filter(|&vertex| is_in(view, vertex) && !is_in(other, vertex)).collect()
         };
         let (added_vertices, removed_vertices) = (only_in(&to.1, &from.1), only_in(&from.1, &to.1));
+        // The removal of a vertex implies the loss of its values.
         let of_column = |(name, values): (String, anden_snapshots::PropertyChanges)| {
             let values = values.iter().filter(|(vertex, ..)| is_in(&to.1, *vertex));
             (name, values.map(|(vertex, new, old)| (vertex, new.into(), old.into())).collect())
@@ -172,6 +175,7 @@ impl Diff {
     }
 
     fn count(&self, here: Here) -> Result<usize> {
+        // Only one part is in memory at a time, because the whole diff may not fit.
         let mut arcs = Vec::new();
         (0..self.edges.num_parts(here)).try_fold(0, |count, part| {
             arcs.clear();
@@ -182,8 +186,10 @@ impl Diff {
 
     /// Appends the edges of one part that only this snapshot has.
     fn read_part(&self, here: Here, part: usize, arcs: &mut Vec<ChangedArc>) -> Result<()> {
+        // A part is one unit of work, so cancellation takes effect within one page.
         self.session.progress().check()?;
         match (&self.edges, here) {
+            // A page composes additions and removals together, so the unwanted ones are dropped.
             (DiffEdgeSource::Between(changes), Here::Second) => changes.read_page(part, arcs, &mut Vec::new())?,
             (DiffEdgeSource::Between(changes), Here::First) => changes.read_page(part, &mut Vec::new(), arcs)?,
             (DiffEdgeSource::Across(across), Here::Second) => {
@@ -238,7 +244,9 @@ impl Diff {
         let (Some(source), Some(target)) = (id(edge.source)?, id(edge.target)?) else { return Ok(Vec::new()) };
         let mut arcs = Vec::new();
         let found = |_, data| arcs.push(ChangedArc { list: source, neighbour: target, data });
+        // A finder searches this one list without patching its page.
         view.finder().find(source, [target], found)?;
+        // `ArcData` orders by row first, as the documentation promises.
         arcs.sort_unstable();
         arcs.iter().map(|arc| self::edge(view, arc, Here::Second, self.is_one_database())).collect()
     }
@@ -316,6 +324,7 @@ impl<'a> Iterator for EdgeStream<'a> {
             }
             let (part, mut arcs) = (self.parts.next()?, Vec::new());
             if let Err(error) = self.diff.read_part(self.here, part, &mut arcs) {
+                // Edges of later parts would make the stream look complete.
                 self.parts = 0..0;
                 return Some(Err(error));
             }
@@ -337,6 +346,7 @@ fn edge<'a>(view: &'a SnapshotView, arc: &ChangedArc, here: Here, is_one_databas
     });
     let (source, target) = (view.key_ref(arc.list)?, view.key_ref(arc.neighbour)?);
     let row = view.options().edge_properties.then_some((arc.data.row, here));
+    // Numbers of two databases are unrelated, and would mislead.
     let number = (view.options().multigraph && is_one_database).then(|| view.edge_properties().number(arc.data.row));
     Ok(DiffEdge { source, target, weight, number: number.transpose()?, row })
 }

@@ -76,8 +76,8 @@ pub enum Error {
     },
     /// Another process has the database open for writing, or the process forked.
     Locked(Reason),
-    /// This handle cannot commit: a sync failed, a commit panicked, a batch failed half way, or another process replaced
-    /// files. Reopen the database.
+    /// This handle cannot commit: a sync failed, a commit panicked, a batch failed half way, or another process
+    /// replaced files. Reopen the database.
     MustReopen(Reason),
     /// The operating system reported an error.
     Io(Reason),
@@ -144,11 +144,13 @@ pub enum NotFound {
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone)]
+// Boxed, so that `Error` stays small in every `Result`.
 pub struct Reason(Box<ReasonParts>);
 
 #[derive(Clone)]
 struct ReasonParts {
     text: String,
+    // An `Arc`, because `Error` is `Clone` and `std::io::Error` is not.
     cause: Option<Arc<dyn StdError + Send + Sync>>,
     /// The index of the update that is at fault.
     update: Option<usize>,
@@ -185,6 +187,7 @@ impl fmt::Display for Reason {
 
 impl fmt::Debug for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A panic message shows the sentence, not the boxes around it.
         fmt::Debug::fmt(self.as_str(), f)
     }
 }
@@ -205,6 +208,7 @@ impl fmt::Display for Error {
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        // Drops the bounds `Send + Sync`, which the signature of the trait lacks.
         let cause: &(dyn StdError + 'static) = self.reason()?.0.cause.as_deref()?;
         Some(cause)
     }
@@ -252,6 +256,7 @@ impl Error {
             | Self::UniqueViolation { reason, .. }
             | Self::InvalidInput(reason)
             | Self::Unsupported(reason) => reason.0.update = Some(index),
+            // Faults of the disk and conflicts belong to no single update.
             _ => {}
         }
         self
@@ -301,13 +306,16 @@ impl From<anden_base::Error> for Error {
             anden_base::Error::Io { path, source, .. } => {
                 let reason = Reason::with_cause(text, source.clone());
                 match source.kind() {
+                    // Callers often test for a missing file, so this kind has a variant of its own.
                     ErrorKind::NotFound => Self::NotFound { what: NotFound::File(path.clone()), reason },
+                    // A closed pipe is no failure: the command line ends silently, with status 0.
                     ErrorKind::BrokenPipe => Self::ClosedPipe,
                     _ => Self::Io(reason),
                 }
             }
             anden_base::Error::Cancelled => Self::Cancelled,
             anden_base::Error::Corrupt { .. } => Self::Corrupt(Reason::with_cause(text, Arc::new(error))),
+            // A forked child shares the files of its parent, so its handle is as good as locked.
             anden_base::Error::Locked { .. } | anden_base::Error::Forked { .. } => {
                 Self::Locked(Reason::with_cause(text, Arc::new(error)))
             }
@@ -379,12 +387,14 @@ impl From<anden_engine::Error> for Error {
         let text = error.to_string();
         match error {
             Failed::Base(error) => error.into(),
+            // These errors come from reading inputs, so the database itself is whole.
             Failed::Graph(anden_graph::Error::Base(error)) | Failed::Formats(anden_formats::Error::Base(error)) => {
                 Self::of_input(error)
             }
             Failed::Graph(error) => error.into(),
             Failed::Formats(error) => error.into(),
             Failed::Snapshots(error) => error.into(),
+            // The inner error decides the class, and the index only adds the place.
             Failed::Update { index, error } => Self::from(*error).at_update(index),
             Failed::Memory { what, needed, budget } => Self::Memory { what, needed, budget },
             Failed::NotFound { path } => Self::not_found(NotFound::Database(path), text),
@@ -420,6 +430,7 @@ pub(crate) fn no_property(whose: &str, name: &str, schema: &PropertySchema) -> E
 /// The message for an unknown name: suggests the nearest known name, or lists all of them.
 pub(crate) fn no_such<'a>(what: &str, whose: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
+    // Equal distances go to the smaller name, so the message does not depend on the order.
     match known.iter().map(|known| (strsim::damerau_levenshtein(name, known), known)).min() {
         None => format!("there is no {what} {name:?}: {whose} have none"),
         // A near miss is probably a typing error; a distant name would mislead.

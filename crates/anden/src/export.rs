@@ -35,6 +35,9 @@ impl<E: From<Error>> From<anden_formats::Error> for Wrapped<E> {
     }
 }
 
+/// Bytes for each vertex while vertices are written: their rows, and their order.
+const VERTEX_BYTES: u64 = 16;
+
 /// A view as writers see it.
 #[derive(Clone, Copy)]
 struct ExportedView<'a> {
@@ -87,6 +90,7 @@ impl WrittenProperties<Error> for ExportedView<'_> {
     }
 
     fn push_rows(&self, vertex: VertexId, rows: &mut Vec<u64>) -> Result<()> {
+        // `edge_columns` checks for damage, once for all rows.
         self.view.push_rows(vertex, rows);
         Ok(())
     }
@@ -129,6 +133,7 @@ fn cell(values: &Values<'_>, vertex: usize) -> VertexValue {
         Values::Hops(numbers) | Values::Numbers(numbers) => VertexValue::Integer(numbers[vertex].into()),
         Values::Vertices(vertices) => VertexValue::Vertex(vertices[vertex]),
         Values::Counts(numbers) | Values::Distances(numbers) => VertexValue::Integer(numbers[vertex]),
+        // The writers turn infinity, the marker of unreached vertices, into null.
         Values::Reals(numbers) => VertexValue::Real(numbers[vertex]),
     }
 }
@@ -176,10 +181,17 @@ impl View {
     /// rows: the first vertex is row 1. Loading this file beside the edges restores vertices without edges.
     ///
     /// # Errors
-    /// The format is not an edge list, CSV or Parquet; errors of the output; a key that does not fit on a line; damage
-    /// met on the way; cancellation.
+    /// [`Error::Memory`]; the format is not an edge list, CSV or Parquet; errors of the output; a key that does not fit
+    /// on a line; damage met on the way; cancellation.
     pub fn export_vertices(&self, format: ExportFormat, output: &mut Output<'_>) -> Result<()> {
-        format.write_vertices(&self.exported()?, output)
+        let graph = self.exported()?;
+        let mut memory = format.memory(&graph);
+        memory.shared += VERTEX_BYTES * self.vertex_bound() as u64;
+        match self.workers_of_export(memory)? {
+            // The budget has room for one worker only.
+            1 => format.write_vertices(&ExportedView { pool: &Pool::new(1)?, ..graph }, output),
+            _ => format.write_vertices(&graph, output),
+        }
     }
 
     /// Describes what an export omits, for a message: weights, edge properties, vertex properties. `vertices` is the
@@ -193,6 +205,7 @@ impl View {
             let names = self.edge_schema().iter().map(|(name, _)| format!("the edge property {name:?}"));
             left_out.extend(names);
         }
+        // A vertex file beside the edges keeps these properties, so nothing is lost.
         let is_beside = vertices.is_some_and(|format| format.kept().properties_of_vertex_files);
         if !kept.vertex_properties && !is_beside {
             let names = self.vertex_schema().iter().map(|(name, _)| format!("the vertex property {name:?}"));
@@ -203,6 +216,8 @@ impl View {
 
     /// Writes the key and the value of each vertex in ascending order of keys; `name` is the column of values. A vertex
     /// without a value, for example one that a search does not reach, has null. In CSV, null is an empty field.
+    ///
+    /// The memory budget is not checked: a refusal would lose `values`, which usually took more memory and time.
     ///
     /// ```
     /// use anden::{Database, Job, Options, Parameters, Update};
@@ -230,6 +245,7 @@ impl View {
         format: ExportFormat,
         output: &mut Output<'_>,
     ) -> Result<()> {
+        // Ids differ between databases; the order of keys makes their files comparable.
         let vertices = self.vertices_by_key()?;
         let value: &ValueOfVertex<'_> = &|vertex| cell(values, vertex as usize);
         let column = ValueColumn { name, kind: kind_of(values), vertices: &vertices, value };

@@ -12,6 +12,7 @@ use anden_graph::{Graph, Weight, WeightType};
 use anden_kernels::Context;
 use anden_snapshots::{Entries, RowSet, SnapshotView};
 
+pub(crate) use self::expression::MAX_BYTES;
 use self::expression::Predicate;
 pub(crate) use self::part::FilteredPart;
 pub(crate) use self::single::{SingleLists, TestedLists, on_single};
@@ -65,8 +66,8 @@ impl VertexFilter {
         &self.0.columns
     }
 
-    /// Marks the vertices of `lists` as hidden for which the predicate is not true. A property of `schema` that the lists
-    /// lack is null for all vertices.
+    /// Marks the vertices of `lists` as hidden for which the predicate is not true. A property of `schema` that the
+    /// lists lack is null for all vertices.
     pub(crate) fn hide(&self, schema: &PropertySchema, lists: &SnapshotView, hidden: &mut Bitmap) -> Result<()> {
         let (properties, bound) = (lists.properties(), lists.vertex_bound());
         let column = |&place: &usize| -> Result<PropertyColumn> {
@@ -85,6 +86,7 @@ impl VertexFilter {
         let properties = lists.properties();
         let column = |&place: &usize| {
             let property_type = properties.schema().get(place).map(|(_, property_type)| property_type);
+            // A few vertices do not justify the read of a whole column.
             let mut column = ColumnBuilder::new(property_type.unwrap_or(PropertyType::String));
             for &vertex in vertices {
                 column.push(properties.value(place, vertex)?)?;
@@ -104,6 +106,7 @@ pub(crate) struct EdgeFilter(Predicate);
 impl EdgeFilter {
     fn new(lists: &SnapshotView, text: &str) -> Result<Self> {
         let mut schema: PropertySchema = lists.edge_properties().schema().clone();
+        // A property called `weight` takes precedence, as in tables of edges.
         if let Some(weight_type) = lists.options().weight_type
             && schema.find(OWN_WEIGHTS).is_none()
         {
@@ -116,6 +119,7 @@ impl EdgeFilter {
     pub(crate) fn passing_rows<'a>(&self, context: &Context<'_>, lists: &'a SnapshotView) -> Option<RowSet<'a>> {
         let columns = &self.0.columns;
         let properties = lists.edge_properties();
+        // Weights lie beside the arcs and not in rows, so a scan of rows cannot test them.
         let reads_rows = !columns.is_empty() && columns.iter().all(|&place| place < properties.schema().len());
         // If the view has few arcs, reading only their rows is cheaper than a scan of all rows.
         if !reads_rows || properties.num_stored_rows() / MOST_SCANNED_ROWS > lists.num_arcs() {
@@ -135,9 +139,11 @@ impl EdgeFilter {
         let properties = lists.edge_properties();
         let num_properties = properties.schema().len();
         let places: Vec<usize> = self.0.columns.iter().copied().filter(|&place| place < num_properties).collect();
+        // One lookup of the rows serves all properties of the predicate.
         let mut gathered = properties.gather(&places, &entries.rows)?.into_iter();
         let column = |&place: &usize| match place < num_properties {
-            true => gathered.next().ok_or_else(|| Error::InvalidInput("a property of edges is gone".into())),
+            true => gathered.next().ok_or_else(|| Error::Internal("a property of edges is gone".into())),
+            // Only a graph with weights has this column, so the default type is never used.
             false => weight_column(lists.options().weight_type.unwrap_or(WeightType::U32), &entries.weights),
         };
         let columns = self.0.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
@@ -152,6 +158,7 @@ pub(crate) fn weight_column(weight_type: WeightType, bits: &[u64]) -> Result<Pro
         bytemuck::cast_slice(&bits.iter().map(|&bits| value(bits)).collect::<Vec<T>>()).to_vec()
     }
     let values = match weight_type {
+        // No property has type u32, and i64 holds every value.
         WeightType::U32 => bytes(bits, |bits| i64::from(u32::of_bits(bits))),
         WeightType::I64 => bytes(bits, i64::of_bits),
         WeightType::F32 => bytes(bits, f32::of_bits),

@@ -41,8 +41,9 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::NotFound`]: the property does not exist. [`Error::Exists`]: it has an index. [`Error::InvalidInput`]: a
-    /// unique index finds two vertices with one value; the message names both. [`Error::Unsupported`]: `of` is not `"vertex"`. [`Error::Memory`]. The
-    /// database is open for reading only; the disk fails; cancellation. No index is created then.
+    /// unique index finds two vertices with one value; the message names both. [`Error::Unsupported`]: `of` is not
+    /// `"vertex"`. [`Error::Memory`]. The database is open for reading only; the disk fails; cancellation. No index is
+    /// created then.
     pub fn create_index(&self, of: &str, property: &str, kind: IndexKind) -> Result<()> {
         require_vertex(of)?;
         Ok(self.inner().create_index(property, kind, self.session().progress())?)

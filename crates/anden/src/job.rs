@@ -88,6 +88,10 @@ impl Kernel {
         if let Some((algorithm, parameter)) = self.excludes.iter().find(is_meaningless) {
             return Err(format!("kernel {kernel} does not take {} with algorithm {algorithm}", parameter.name()));
         }
+        // A sample would silently replace the given sources.
+        if !given.source.is_empty() && given.sources.is_some() {
+            return Err(format!("kernel {kernel} takes either source or sources, not both"));
+        }
         match (self.needs, given.source.len()) {
             (Sources::One, 0) => Err(format!("kernel {kernel} needs a source, the vertex that it starts from")),
             (Sources::One, n @ 2..) => Err(format!("kernel {kernel} takes one source, not {n}")),
@@ -262,6 +266,7 @@ fn ranking(view: &View, scores: &[f64]) -> Result<Value> {
         if top.len() == LENGTH && score <= scores[top[LENGTH - 1] as usize] || !lists.is_live(vertex as VertexId) {
             continue;
         }
+        // With `>=`, equal scores stay in the order of ids.
         let place = top.partition_point(|&other| scores[other as usize] >= score);
         top.insert(place, vertex as VertexId);
         top.truncate(LENGTH);

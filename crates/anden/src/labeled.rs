@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use anden_formats::{LABEL_SEPARATOR, LABELS_PROPERTY, TYPE_PROPERTY};
 use anden_graph::property::{PropertyColumn, PropertySchema, PropertyType, TypedArray};
 
+use crate::filter::MAX_BYTES;
 use crate::{Error, Result, View};
 
 impl View {
@@ -37,8 +38,11 @@ impl View {
         // A graph has few distinct label sets. Selecting them here makes the predicate a list of texts.
         let sets = distinct(&self.vertex_property(LABELS_PROPERTY)?);
         let is_wanted = |label: &str| labels.iter().any(|wanted| wanted.as_ref() == label);
-        let sets: Vec<_> = sets.into_iter().filter(|set| set.split(LABEL_SEPARATOR).any(is_wanted)).collect();
-        self.filter(None, Some(&is_one_of(LABELS_PROPERTY, &sets)))
+        let sets: Vec<_> = sets.into_iter().filter(|set| labels_of(set).any(is_wanted)).collect();
+        let predicate = is_one_of(LABELS_PROPERTY, &sets);
+        // A predicate may be too short for all sets. Patterns take less text, but each comparison costs more.
+        let predicate = if predicate.len() > MAX_BYTES { has_one_of(LABELS_PROPERTY, labels) } else { predicate };
+        self.filter(None, Some(&predicate))
     }
 
     /// All labels of vertices, sorted; empty without labels.
@@ -50,7 +54,7 @@ impl View {
             None => Ok(Vec::new()),
             Some(_) => {
                 let sets = distinct(&self.vertex_property(LABELS_PROPERTY)?);
-                let labels = sets.iter().flat_map(|set| set.split(LABEL_SEPARATOR)).map(str::to_owned);
+                let labels = sets.iter().flat_map(|set| labels_of(set)).map(str::to_owned);
                 Ok(labels.collect::<BTreeSet<_>>().into_iter().collect())
             }
         }
@@ -78,6 +82,26 @@ fn require(schema: &PropertySchema, name: &str, what: &str) -> Result<()> {
         }
         None => Err(Error::InvalidInput(format!("{what}: there is no property {name:?}").into())),
     }
+}
+
+/// The labels of a set. A vertex with an empty text has none.
+fn labels_of(set: &str) -> impl Iterator<Item = &str> {
+    set.split(LABEL_SEPARATOR).filter(|label| !label.is_empty())
+}
+
+/// The predicate that a property is a set with one of these labels; false if the list is empty.
+fn has_one_of(name: &str, labels: &[impl AsRef<str>]) -> String {
+    // A label stands alone, or at the start, the end or in the middle of a set.
+    let patterns = |label: &str| {
+        let label = label.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_").replace('\'', "''");
+        let ends = [("", ""), ("", ";%"), ("%;", ""), ("%;", ";%")];
+        ends.map(|(before, after)| format!("\"{name}\" LIKE '{before}{label}{after}'")).join(" OR ")
+    };
+    // No set has a label that is empty or contains the separator.
+    let can_exist = |label: &&str| !label.is_empty() && !label.contains(LABEL_SEPARATOR);
+    let labels = labels.iter().map(AsRef::as_ref).filter(can_exist);
+    let all: Vec<_> = labels.map(patterns).collect();
+    if all.is_empty() { "1 = 0".to_owned() } else { all.join(" OR ") }
 }
 
 /// The predicate that a property equals one of these texts; false if the list is empty.

@@ -73,10 +73,12 @@ impl Database {
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = path.as_ref();
         let session = match &options.session {
+            // A given session wins, because other databases share its threads and budget.
             Some(session) => session.clone(),
             None => Session::new(options.threads)?.with_memory(options.memory),
         };
         let engine = match options {
+            // Matched first: `snapshots_only` implies reading, whatever `read_only` says.
             OpenOptions { snapshots_only: true, io, .. } => Engine::open_snapshots_with(path, *io)?,
             OpenOptions { read_only: true, io, .. } => Engine::open_read_only_with(path, *io)?,
             _ => Engine::open(path)?,

@@ -4,16 +4,19 @@
 //! dropped. A memtable version is replaced by each commit, and a part would pin its memory. For memtable versions, the
 //! cache holds the part of the snapshot below.
 
-use anden_snapshots::SnapshotView;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use anden_graph::Graph;
+use anden_snapshots::SnapshotView;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::Session;
 
 /// Cached parts may take one in this many bytes of the free memory.
 const SHARE: u64 = 8;
+/// Bytes of the offsets of one vertex, in both directions.
+const OFFSET_BYTES: u64 = 8;
 /// Maximum number of cached parts.
 const MAX_PARTS: usize = 16;
 
@@ -63,6 +66,7 @@ impl PartCache {
 impl PartName {
     /// The key of the part that these predicates select.
     pub(crate) fn part(&self, edges: Option<&str>, vertices: Option<&str>) -> Self {
+        // Quotes keep the parts of the name apart, so two filters never share a name.
         let name = format!("{}, {edges:?}, {vertices:?}", self.name());
         Self { parts: Arc::clone(&self.parts), shown: Shown::Part(name) }
     }
@@ -91,7 +95,10 @@ impl PartName {
         if session.memory().is_some() {
             return;
         }
-        let (num_bytes, room) = (lists.stored_bytes(), anden_base::memory::available() / SHARE);
+        // Measured before the lock: the free memory is read from files of the system.
+        let room = anden_base::memory::available() / SHARE;
+        // A part of few edges still has offsets for all vertices, which `stored_bytes` leaves out.
+        let num_bytes = lists.stored_bytes() + OFFSET_BYTES * lists.vertex_bound() as u64;
         let name = self.name();
         let mut parts = self.parts.lock();
         // Two views may have laid out one part at the same time: keep one copy.

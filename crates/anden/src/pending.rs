@@ -40,6 +40,7 @@ pub struct Pending {
 impl Pending {
     pub(crate) fn new(database: &Database, commit: PendingCommit<'_>) -> Self {
         let (engine, pool) = (Arc::clone(database.inner()), Arc::clone(database.session().shared_pool()));
+        // A receipt borrows nothing, so the commit may outlive the handle.
         Self { engine, pool, receipt: commit.into_receipt(), is_answered: false, is_polled: false }
     }
 
@@ -74,9 +75,11 @@ impl Future for Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         if !self.is_answered {
+            // The commit was promised, so it happens although its answer is lost.
             self.engine.give_up(&self.receipt, &self.pool);
         }
         if self.is_polled {
+            // Waits for a thread that holds the database in place of this future.
             self.engine.forget_waker(&self.receipt);
         }
     }

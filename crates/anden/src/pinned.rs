@@ -42,6 +42,7 @@ impl Pins {
 
     /// Registers an open view.
     pub(crate) fn pin(self: &Arc<Self>) -> Pin {
+        // Read before the lock, to keep the critical section short.
         let now = Instant::now();
         let mut slots = self.slots();
         // Slots are reused, so the table grows only to the largest number of views open at one time.
@@ -59,6 +60,7 @@ impl Pins {
 
     pub(crate) fn stats(&self) -> ViewStats {
         let slots = self.slots();
+        // A scan suffices: open views are few, and only statistics ask for the oldest.
         let oldest = slots.since.iter().flatten().min();
         ViewStats {
             open: slots.since.len() - slots.free.len(),

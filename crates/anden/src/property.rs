@@ -22,9 +22,9 @@ impl View {
         self.stored().properties().schema()
     }
 
-    /// The values of a property, by vertex id. An id without a vertex has null.
+    /// The values of a property, by vertex id. An id without a vertex has null, as has a vertex that a filter excludes.
     ///
-    /// Cost: a copy of the column.
+    /// Cost: a copy of the column; on a part, also the evaluation of the predicates over vertices.
     ///
     /// # Errors
     /// [`Error::NotFound`](crate::Error::NotFound): the property does not exist; damage met on the way.
@@ -34,16 +34,28 @@ impl View {
         let column = column.ok_or_else(|| no_property("vertices", name, properties.schema()))?;
         // Vertices newer than the column have no value.
         let num_rows = self.vertex_bound().max(column.len());
-        Ok(column.padded(num_rows))
+        let column = column.padded(num_rows);
+        Ok(match self.absent_in_part()? {
+            // A row number beyond the end gives null.
+            Some(absent) => {
+                let row = |row: usize| if row < absent.len() && absent.get(row) { u32::MAX } else { row as u32 };
+                column.gather_or_null(&(0..num_rows).map(row).collect::<Vec<_>>())
+            }
+            None => column,
+        })
     }
 
-    /// The properties of one vertex that are not null, in the order of the schema.
+    /// The properties of one vertex that are not null, in the order of the schema. A vertex that a filter excludes has
+    /// none.
     ///
     /// # Errors
     /// Damage met on the way.
     pub fn vertex_properties(&self, vertex: VertexId) -> Result<NamedValues<'_>> {
         let properties = self.stored().properties();
         let mut values = Vec::new();
+        if !self.has(vertex)? {
+            return Ok(values);
+        }
         for (place, (name, _)) in properties.schema().iter().enumerate() {
             let value = properties.value(place, vertex)?;
             if !value.is_null() {
@@ -106,6 +118,7 @@ impl View {
         let Some(place) = properties.schema().find(name) else {
             return Err(no_property("edges", name, properties.schema()));
         };
+        // Lays a part out first: `num_arcs` and the reads below need its lists.
         self.all_lists()?;
         let mut rows = Vec::with_capacity(self.num_arcs() as usize);
         for vertex in 0..self.vertex_bound() as VertexId {

@@ -30,6 +30,16 @@ pub enum PathLength {
     Real(f64),
 }
 
+impl PathLength {
+    /// The length of a weighted path.
+    pub(crate) fn of(distance: DistanceValue) -> Self {
+        match distance {
+            DistanceValue::Integer(sum) => Self::Integer(sum),
+            DistanceValue::Float(sum) => Self::Real(sum),
+        }
+    }
+}
+
 /// The shortest paths between two vertices, or the first of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShortestPaths {
@@ -113,9 +123,12 @@ impl View {
         match self.single_lists() {
             SingleLists::Whole(lists) => Ok(anden_engine::edges_between(lists, source, target, |_| true)?),
             SingleLists::Tested(tested) => {
-                let left = tested.entries(Direction::Out, source, |other| other == target)?;
+                let mut left = tested.entries(Direction::Out, source, |other| other == target)?;
+                // Sorted, because a pair may have many parallel edges.
+                left.rows.sort_unstable();
                 // Without rows, the pair has at most one edge, so any remaining entry is that edge.
-                let is_left = |row: Option<u64>| row.map_or(!left.is_empty(), |row| left.rows.contains(&row));
+                let is_left =
+                    |row: Option<u64>| row.map_or(!left.is_empty(), |row| left.rows.binary_search(&row).is_ok());
                 Ok(anden_engine::edges_between(self.stored(), source, target, is_left)?)
             }
         }
@@ -199,6 +212,7 @@ impl View {
         let mut paths = Vec::with_capacity(found.paths.len());
         for path in &found.paths {
             let keys = self.keys(&path.vertices)?;
+            // String keys have no fixed size, so they are counted path by path.
             needed += keys.iter().map(text_bytes).sum::<u64>();
             self.explained(context.require_memory("path --all", needed))?;
             paths.push(keys);
@@ -260,15 +274,12 @@ impl View {
         self.needs_weights("a weighted path")?;
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
         let found = match self.chosen() {
+            // Chosen weights belong to lists that are laid out, so no entry needs a test.
             Some(graph) => query::weighted_path(&self.context(), graph, source, target),
             None => on_single!(self, lists => query::weighted_path(&self.context(), lists, source, target)),
         };
         let Some(path) = self.explained(found)? else { return Ok(None) };
-        let length = match path.length {
-            DistanceValue::Integer(sum) => PathLength::Integer(sum),
-            DistanceValue::Float(sum) => PathLength::Real(sum),
-        };
-        Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
+        Ok(Some(Path { vertices: self.keys(&path.vertices)?, length: PathLength::of(path.length) }))
     }
 }
 

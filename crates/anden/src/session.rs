@@ -83,6 +83,7 @@ impl Session {
     /// databases in this session. By default queries get one third.
     #[must_use]
     pub fn with_split(self, split: Split) -> Self {
+        // Workers start their threads at the first use, so the old ones cost nothing.
         Self { workers: Arc::new(Workers::new(split)), ..self }
     }
 
@@ -206,6 +207,7 @@ impl Session {
     /// The context of a kernel. Its budget is what the program, the view and file pages leave.
     pub(crate) fn context(&self, beside: Beside) -> Context<'_> {
         let memory = match self.memory {
+            // A budget below the fixed costs leaves zero, and the kernel then states its need.
             Some(memory) => memory.saturating_sub(PROGRAM_BYTES + beside.taken + beside.files()),
             // `available` already excludes the memory that the view holds.
             None => {
@@ -223,6 +225,7 @@ impl Session {
     /// the error names the total.
     pub(crate) fn in_all(&self, error: Error, beside: impl FnOnce() -> Beside) -> Error {
         match error {
+            // Sizes of the view are read only here, because they cost a look at each delta.
             Error::Memory { what, needed, .. } => {
                 let budget = self.memory.unwrap_or_else(anden_base::memory::available);
                 Error::Memory { what, needed: self.memory_for(needed, beside()), budget }
@@ -240,6 +243,7 @@ impl Session {
         let with_files = state.saturating_add(beside.files());
         let free = match self.memory {
             Some(_) => with_files,
+            // Without a budget, `context` keeps the larger of file pages and a free share.
             None => with_files.max(state.saturating_add(state / (FREE_SHARE - 1) + 1)),
         };
         free.saturating_add(PROGRAM_BYTES + beside.taken)
@@ -248,6 +252,7 @@ impl Session {
 
 /// Bytes that work may take without a budget.
 fn free_bytes() -> u64 {
+    // Divided first, so that the product cannot overflow.
     anden_base::memory::available() / FREE_SHARE * (FREE_SHARE - 1)
 }
 

@@ -46,7 +46,8 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidInput`]: a window without batches, or the database is open for reading only; the disk fails.
+    /// [`Error::InvalidInput`]: a window without batches. [`Error::ReadOnly`]: the database is open for reading only.
+    /// The disk fails.
     pub fn sliding_window(&self, num_batches: u32) -> Result<SlidingWindow<'_>> {
         // The snapshot before the window is kept too, because the window is the difference to it.
         let num_kept = num_batches.checked_add(1).filter(|_| num_batches > 0);
@@ -64,6 +65,7 @@ impl SlidingWindow<'_> {
     /// As [`Database::append`]; the window is then unchanged.
     pub fn push(&self, batch: &Changes) -> Result<View> {
         self.database.append(batch)?;
+        // Read after the append, so the window may include batches of other callers.
         self.view()
     }
 

@@ -79,6 +79,7 @@ impl Database {
     pub fn diff_with(&self, from: impl Into<SnapshotId>, other: &Self, to: impl Into<SnapshotId>) -> Result<Diff> {
         let (from, to) = (self.snapshot_number(from)?, other.snapshot_number(to)?);
         let session = self.session();
+        // The engine opens snapshots without a prefetcher, and a comparison reads all lists.
         let version = |number, graph: SnapshotView| (number, session.advisor().attach(&graph, session.prefetch()));
         let (old, new) = (self.inner().snapshot(from)?, other.inner().snapshot(to)?);
         Diff::across(version(from, old), version(to, new), session)
@@ -97,6 +98,7 @@ impl Database {
     /// # Errors
     /// As [`append`](Self::append); an option does not fit the graph.
     pub fn append_with(&self, changes: &Changes, options: &AppendOptions) -> Result<AppendReport> {
+        require_short(options.name.as_deref())?;
         let session = self.session();
         let options = self.within_memory(options);
         Ok(self.inner().append_changes(changes, &options, session.pool(), session.progress())?)
@@ -135,9 +137,9 @@ impl Database {
     }
 
     fn merge_scope(&self, scope: MergeScope) -> Result<MergeReport> {
-        // Cached parts hold files open that the merge makes obsolete.
-        self.parts().clear();
         let report = self.inner().merge(scope, self.session().pool(), self.session().progress())?;
+        // Cached parts hold files open that the merge made obsolete. Cleared last: readers add parts meanwhile.
+        self.parts().clear();
         if report.bytes_written == 0 {
             // A merge with nothing to do did not check the budget.
             self.session().require_writer("a merge", 0)?;
@@ -164,9 +166,9 @@ impl Database {
         numbers.sort_unstable();
         // A number and a name may lead to one snapshot.
         numbers.dedup();
-        // Cached parts hold files of dropped snapshots open.
-        self.parts().clear();
         self.inner().drop_snapshots(&numbers, self.session().progress())?;
+        // Cached parts hold files of dropped snapshots open. After a refusal, the cache stays useful.
+        self.parts().clear();
         Ok(numbers)
     }
 
@@ -175,9 +177,10 @@ impl Database {
     /// # Errors
     /// See above.
     pub fn retain(&self, retention: Retention) -> Result<Vec<u32>> {
+        let dropped = self.inner().retain(retention)?;
         // Cached parts hold files of dropped snapshots open.
         self.parts().clear();
-        Ok(self.inner().retain(retention)?)
+        Ok(dropped)
     }
 }
 
@@ -185,6 +188,7 @@ impl Database {
 pub(crate) fn require_short(name: Option<&str>) -> Result<()> {
     const MOST_SHOWN: usize = 60;
     match name {
+        // The engine has a stricter limit. This one only keeps the message short.
         Some(name) if name.len() > 16 * MOST_SHOWN => {
             let shown: String = name.chars().take(MOST_SHOWN).collect();
             let what = format!("{shown:?}… cannot name a snapshot: it has {} bytes, which are too many", name.len());
@@ -205,6 +209,7 @@ fn shown_numbers(ascending: &[u32]) -> String {
     }
     let shown = |range: &RangeInclusive<u32>| match range.end() - range.start() {
         0 => range.start().to_string(),
+        // Two numbers read better as a list than as a range.
         1 => format!("{}, {}", range.start(), range.end()),
         _ => format!("{} to {}", range.start(), range.end()),
     };

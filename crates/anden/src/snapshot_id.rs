@@ -28,7 +28,9 @@ impl From<&str> for SnapshotId {
     /// Text of digits only is a number, because a name cannot be a number.
     fn from(text: &str) -> Self {
         match text.parse() {
+            // `parse` also takes a plus sign, which may begin a name.
             Ok(number) if text.bytes().all(|b| b.is_ascii_digit()) => Self::Number(number),
+            // A number beyond `u32` names no snapshot, and the lookup says so.
             _ => Self::Name(text.to_owned()),
         }
     }

@@ -48,7 +48,9 @@ impl<F> Chosen<F> {
     }
 
     fn of_fields(names: &[&str], fields: Vec<F>, type_of: impl Fn(&F) -> PropertyType) -> Self {
+        // An empty column tells the Arrow type, so the mapping of types exists once.
         let arrow_type = |field: &F| PropertyColumn::nulls(type_of(field), 0).array().data_type().clone();
+        // Every field is nullable, because a vertex or an edge may lack any property.
         let schema = names.iter().zip(&fields).map(|(name, field)| Field::new(*name, arrow_type(field), true));
         let schema = Arc::new(Schema::new(schema.collect::<Vec<_>>()));
         Self { fields, schema }
@@ -59,13 +61,14 @@ impl<F> Chosen<F> {
         // All batches of a table have one schema, so strings are stored without a dictionary.
         let arrays: Vec<ArrayRef> = columns.iter().map(|column| column.without_dictionary().array().clone()).collect();
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
-        batch.map_err(|error| Error::InvalidInput(format!("cannot make a batch of rows: {error}").into()))
+        batch.map_err(|error| Error::Internal(format!("cannot make a batch of rows: {error}").into()))
     }
 }
 
 /// Appends the names of a schema that are not in the list yet.
 fn with_names(mut names: Vec<String>, schema: &PropertySchema) -> Vec<String> {
     for (name, _) in schema.iter() {
+        // A linear search: a schema has at most a thousand properties.
         if !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
         }

@@ -4,8 +4,7 @@ use anden_base::VertexId;
 use anden_engine::{Committed, Durability, EdgeWeight, NewEdge, OptimisticTransaction, TransactionGraph, Update};
 use anden_graph::Direction;
 use anden_graph::property::OwnedValue;
-use anden_kernels::query;
-use anden_kernels::sssp::DistanceValue;
+use anden_kernels::{Context, query};
 
 use crate::changes::EdgeAction;
 use crate::pinned::Pin;
@@ -117,8 +116,10 @@ impl Database {
     /// Errors of `body`, and those of [`Transaction::commit`] except conflicts.
     pub fn transact<R>(&self, mut body: impl FnMut(&mut Transaction<'_>) -> Result<R>) -> Result<R> {
         self.inner().transact_owned(self.session().pool(), |inner| {
+            // The engine retries after conflicts, so each attempt gets a wrapper of its own.
             let mut transaction = self.begun(inner);
             let result = body(&mut transaction)?;
+            // The engine commits the returned transaction. A dropped one discards its writes.
             Ok((result, transaction.inner))
         })
     }
@@ -535,6 +536,7 @@ impl Transaction<'_> {
             Neighbors::Out => self.neighbors(key),
             Neighbors::In => Ok(self.inner.neighbors(&key, Direction::In)?),
             Neighbors::Both => {
+                // The engine reads one direction. The kernel merges both and drops duplicates.
                 let vertex = self.vertex(key)?;
                 self.keys(&query::neighbors(&self.graph(), vertex, Neighbors::Both)?)
             }
@@ -563,12 +565,7 @@ impl Transaction<'_> {
     /// See above; cancellation.
     pub fn khop(&self, vertex: impl Into<Key>, num_hops: u32) -> Result<Vec<Key>> {
         let vertex = self.vertex(vertex)?;
-        self.keys(&self.explained(query::khop(
-            &self.database.session().context(Beside::default()),
-            &self.graph(),
-            vertex,
-            num_hops,
-        ))?)
+        self.keys(&self.explained(query::khop(&self.context(), &self.graph(), vertex, num_hops))?)
     }
 
     /// Friends of friends: the vertices at a distance of exactly two.
@@ -577,11 +574,7 @@ impl Transaction<'_> {
     /// See above; cancellation.
     pub fn fof(&self, vertex: impl Into<Key>) -> Result<Vec<Key>> {
         let vertex = self.vertex(vertex)?;
-        self.keys(&self.explained(query::friends_of_friends(
-            &self.database.session().context(Beside::default()),
-            &self.graph(),
-            vertex,
-        ))?)
+        self.keys(&self.explained(query::friends_of_friends(&self.context(), &self.graph(), vertex))?)
     }
 
     /// Whether a path exists. A vertex reaches itself.
@@ -598,12 +591,7 @@ impl Transaction<'_> {
     /// See above; cancellation.
     pub fn path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let found = self.explained(query::path(
-            &self.database.session().context(Beside::default()),
-            &self.graph(),
-            source,
-            target,
-        ))?;
+        let found = self.explained(query::path(&self.context(), &self.graph(), source, target))?;
         let Some(path) = found else { return Ok(None) };
         let length = PathLength::Hops(path.length() as u64);
         Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
@@ -615,18 +603,15 @@ impl Transaction<'_> {
     /// See above; the graph has no weights, or the search meets a negative weight; cancellation.
     pub fn weighted_path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let found = self.explained(query::weighted_path(
-            &self.database.session().context(Beside::default()),
-            &self.graph(),
-            source,
-            target,
-        ))?;
+        let found = self.explained(query::weighted_path(&self.context(), &self.graph(), source, target))?;
         let Some(path) = found else { return Ok(None) };
-        let length = match path.length {
-            DistanceValue::Integer(sum) => PathLength::Integer(sum),
-            DistanceValue::Float(sum) => PathLength::Real(sum),
-        };
-        Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
+        Ok(Some(Path { vertices: self.keys(&path.vertices)?, length: PathLength::of(path.length) }))
+    }
+
+    /// The context of queries.
+    fn context(&self) -> Context<'_> {
+        // Queries read few lists, so file pages need no room in the budget.
+        self.database.session().context(Beside::default())
     }
 
     /// Converts a kernel error: keys replace ids, and a memory error names the total need.

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use anden_base::VertexId;
+use anden_base::bitmap::Bitmap;
 use anden_engine::PrefetchStats;
 use anden_graph::{Direction, Graph, GraphKind, WeightType, WeightedEdges, WillNeed};
 use anden_kernels::Context;
@@ -96,6 +97,10 @@ impl View {
         newest: Option<u32>,
         parts: &Arc<PartCache>,
     ) -> Self {
+        // A checkpoint after the graph was read makes `newest` too young, and the graph knows its own version. A
+        // version that was dropped has no name, so the snapshot before it stays the newest one.
+        let version = graph.version().or_else(|| graph.below()?.version());
+        let newest = newest.map(|newest| version.map_or(newest, |version| version.min(newest)));
         Self::seen(graph, session, pin, (OnceLock::new(), newest), parts)
     }
 
@@ -111,6 +116,7 @@ impl View {
         let least_patch_bytes = OnceLock::new();
         let seen = Seen { _pin: Some(pin), _whole: None, name, newest, least_patch_bytes, part_name, name_below };
         let seen = Arc::new(seen);
+        // The free memory at this moment decides whether lists are read ahead.
         let graph = session.advisor().attach(&graph, session.prefetch());
         let (weights, last_weights) = (Arc::default(), Arc::default());
         Self { graph, part: None, session, seen, weights, chosen: None, last_weights }
@@ -121,7 +127,9 @@ impl View {
         let part_name = self.seen.part_name.as_ref().map(|name| name.part(edges, vertices));
         let name_below = self.seen.name_below.as_ref().map(|name| name.part(edges, vertices));
         let (name, least_patch_bytes) = (OnceLock::from(format!("a part of {}", self.name())), OnceLock::new());
+        // The whole view holds the pin, so that a part does not count as another view.
         let whole = Some(Arc::clone(&self.seen));
+        // A cached part spares the layout, and the tests of single queries.
         let found = part_name.as_ref().and_then(PartName::find);
         let seen = Seen { _pin: None, _whole: whole, name, newest: None, least_patch_bytes, part_name, name_below };
         let (graph, before) = match self.part.as_deref() {
@@ -193,6 +201,7 @@ impl View {
 
     /// Reports damage met on the way. Damaged lists look empty.
     pub(crate) fn check_lists(&self) -> Result<()> {
+        // A laid-out part may lie in files of its own, with damage of its own.
         self.graph.check()?;
         Ok(self.part.as_ref().and_then(|part| part.laid_out()).map_or(Ok(()), |lists| lists.check())?)
     }
@@ -247,6 +256,7 @@ impl View {
             Some(_) => self.chosen.clone(),
             None => self.chosen().map(|chosen| Arc::new(chosen.with_graph(graph.clone()))),
         };
+        // Cached weights still read through the old prefetcher.
         Self { graph, session, chosen, last_weights: LastWeights::default(), ..self.clone() }
     }
 
@@ -270,6 +280,7 @@ impl View {
 
     /// Like [`beside`](Self::beside), while a part is read from the stored lists.
     pub(crate) fn beside_stored(&self) -> Beside {
+        // Only a budget needs the estimate, which reads the index of each delta.
         let is_counted = self.session.memory().is_some() && self.graph.has_deltas();
         // The reader of the lists reports a damaged index, so this estimate ignores it.
         let patches = || self.graph.least_patch_bytes().unwrap_or(0);
@@ -370,7 +381,7 @@ impl View {
         })
     }
 
-    /// Whether an id below [`vertex_bound`](Self::vertex_bound) is a vertex.
+    /// Whether an id is a vertex; false at and beyond [`vertex_bound`](Self::vertex_bound).
     pub fn is_live(&self, vertex: VertexId) -> bool {
         // Methods that read the damaged value report it.
         self.has(vertex).unwrap_or(false)
@@ -379,9 +390,15 @@ impl View {
     /// Like [`is_live`](Self::is_live), but reports damage.
     pub(crate) fn has(&self, vertex: VertexId) -> Result<bool> {
         match (&self.part, self.part.as_ref().and_then(|part| part.laid_out())) {
+            // One vertex does not justify a layout.
             (Some(part), None) => TestedLists::new(&self.graph, part).has(vertex),
             (_, laid_out) => Ok(laid_out.unwrap_or(&self.graph).is_live(vertex)),
         }
+    }
+
+    /// The ids below the bound that are no vertex of this part; `None` for a view without a filter.
+    pub(crate) fn absent_in_part(&self) -> Result<Option<Bitmap>> {
+        self.part.as_deref().map(|part| part.absent(self)).transpose()
     }
 
     /// The id of a vertex. Converts between numbers and their text if the graph has keys of the other kind.
@@ -447,6 +464,7 @@ impl View {
         }
         if !is_sorted {
             // The loop above read every key, so none is missing here.
+            // Each key is looked up once, not at each comparison.
             vertices.sort_by_cached_key(|&vertex| self.key_ref(vertex).ok());
         }
         Ok(vertices)
@@ -462,11 +480,21 @@ impl View {
         Ok(if vertices.is_sorted() { None } else { Some(vertices) })
     }
 
-    /// The length of the out-list.
+    /// Refuses an id that no list has.
+    fn require_below_bound(&self, vertex: VertexId) -> Result<()> {
+        let bound = self.vertex_bound();
+        match (vertex as usize) < bound {
+            true => Ok(()),
+            false => Err(Error::InvalidInput(format!("vertex {vertex} is not below {bound}").into())),
+        }
+    }
+
+    /// The length of the out-list; 0 for an id without a vertex.
     ///
     /// # Errors
-    /// Damage met on the way.
+    /// [`Error::InvalidInput`]: the id is not below [`vertex_bound`](Self::vertex_bound). Damage met on the way.
     pub fn out_degree(&self, vertex: VertexId) -> Result<u64> {
+        self.require_below_bound(vertex)?;
         let degree = on_single!(self, lists => lists.degree(Direction::Out, vertex) as u64);
         self.check_lists()?;
         Ok(degree)
@@ -475,8 +503,9 @@ impl View {
     /// The length of the in-list; `None` in a graph without in-lists.
     ///
     /// # Errors
-    /// Damage met on the way.
+    /// As [`out_degree`](Self::out_degree).
     pub fn in_degree(&self, vertex: VertexId) -> Result<Option<u64>> {
+        self.require_below_bound(vertex)?;
         if !self.has_in_edges() {
             return Ok(None);
         }
@@ -519,6 +548,7 @@ impl View {
         };
         let live = (0..self.vertex_bound() as VertexId).filter(|&vertex| lists.is_live(vertex));
         let degrees = live.map(|vertex| degree(vertex) as u64).collect();
+        // Damaged lists look empty, so the degrees count only if this check passes.
         lists.check()?;
         Ok(DegreeStatistics::of(degrees))
     }
@@ -533,6 +563,7 @@ impl View {
         for vertex in 0..self.vertex_bound() as VertexId {
             let mut num_pieces = 0_u64;
             let _ = lists.for_each_fragment(Direction::Out, vertex, |targets| {
+                // A storage may pass an empty fragment for an empty list.
                 num_pieces += u64::from(!targets.is_empty());
                 ControlFlow::Continue(())
             });

@@ -5,6 +5,7 @@ use std::iter::Fuse;
 use std::ops::Range;
 
 use anden_base::VertexId;
+use anden_graph::walk::{HEARD_BYTES, lists_of};
 use anden_graph::{Direction, Graph, Parts, WillNeed};
 use anden_snapshots::SnapshotView;
 
@@ -13,9 +14,6 @@ use crate::{Neighbors, View};
 
 /// Lists are announced up to this many vertices ahead, and again after half of them.
 const AHEAD: usize = 256;
-
-/// Approximate bytes of lists in one step of a sequential walk.
-const STEP_BYTES: u64 = 512 << 10;
 
 /// A sequential walk that jumps elsewhere continues there after this many vertices in near succession.
 const FOLLOWED: u32 = 8;
@@ -40,6 +38,7 @@ pub enum Tag {
 /// A vertex iterator that reads ahead; see [`View::walk`].
 #[derive(Debug)]
 pub struct Walk<I: Iterator<Item = VertexId>> {
+    // Fused, because `next` asks again after the end while announced vertices remain.
     vertices: Fuse<I>,
     /// The view to announce reads to; `None` without a prefetcher.
     view: Option<View>,
@@ -68,8 +67,8 @@ struct Steps {
 }
 
 impl View {
-    /// Returns `vertices` unchanged, and announces reads of their lists in `direction` as `tag` says. Vertices that do not
-    /// exist are passed on too.
+    /// Returns `vertices` unchanged, and announces reads of their lists in `direction` as `tag` says. Vertices that do
+    /// not exist are passed on too.
     ///
     /// On a graph larger than memory, lists are fetched up to 256 vertices ahead, for which the walk takes as many from
     /// `vertices` in advance. A sequential walk fetches some megabytes ahead and takes no vertex in advance. On other
@@ -102,6 +101,7 @@ impl View {
         // A prefetcher state of its own: what this walk no longer needs, others may.
         let view = self.stored().is_listening().then(|| self.with_prefetch(policy));
         let directions = match direction {
+            // Both directions share one list, which needs one announcement.
             _ if !self.is_directed() => &[Direction::Out][..],
             Neighbors::Out => &[Direction::Out],
             Neighbors::In => &[Direction::In],
@@ -128,8 +128,7 @@ fn policy_of(chosen: Prefetch, tag: Tag) -> Prefetch {
 impl Steps {
     fn new(lists: &SnapshotView) -> Self {
         let bound = lists.vertex_bound();
-        let list_bytes = lists.num_arcs() * size_of::<VertexId>() as u64 / bound.max(1) as u64;
-        let num_vertices = VertexId::try_from(STEP_BYTES / list_bytes.max(1)).unwrap_or(VertexId::MAX).max(1);
+        let num_vertices = VertexId::try_from(lists_of(lists, HEARD_BYTES)).unwrap_or(VertexId::MAX);
         Self { num_vertices, bound: VertexId::try_from(bound).unwrap_or(VertexId::MAX), now: 0..0, aside: (0, 0) }
     }
 
@@ -171,6 +170,10 @@ impl<I: Iterator<Item = VertexId>> Walk<I> {
         // Vertices that do not exist have no lists to announce.
         let exists = |vertex: &VertexId| (*vertex as usize) < lists.vertex_bound();
         let next: Vec<VertexId> = ahead.iter().skip(start).copied().filter(exists).collect();
+        // At the end of the vertices, every further call would announce an empty slice.
+        if next.is_empty() {
+            return;
+        }
         self.directions.iter().for_each(|&direction| lists.will_need(direction, Parts::Targets, &next));
     }
 
@@ -184,6 +187,7 @@ impl<I: Iterator<Item = VertexId>> Walk<I> {
             },
             None => [std::mem::take(&mut steps.now), 0..0],
         };
+        // Released first: the passed pages make room for the next ones.
         for &direction in self.directions {
             if !passed.is_empty() {
                 view.lists().has_walked(direction, Parts::Targets, passed.clone());

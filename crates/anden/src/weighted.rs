@@ -19,6 +19,7 @@ pub(crate) const OWN_WEIGHTS: &str = "weight";
 /// Calls a kernel with the graph and its effective weights: the chosen property, or the graph's own weights.
 macro_rules! on_weighted {
     ($view:expr, $graph:ident => $call:expr) => {
+        // A macro, because the two graphs have different types.
         match $view.chosen() {
             Some($graph) => $call,
             None => {
@@ -34,6 +35,7 @@ pub(crate) use on_weighted;
 pub(crate) struct ChosenWeights {
     pub(crate) graph: SnapshotView,
     pub(crate) name: String,
+    // Shared with copies of the view that have another prefetcher.
     pub(crate) out_adjacency: Arc<DirectionWeights>,
     /// Only in a directed graph with in-lists.
     pub(crate) in_adjacency: Option<Arc<DirectionWeights>>,
@@ -138,6 +140,7 @@ impl WillNeed for ChosenWeights {
     #[inline(always)]
     fn prefetch(&self, direction: Direction, stage: PrefetchStage, vertex: VertexId) {
         let PrefetchStage::List(parts) = stage else { return self.graph.prefetch(direction, stage, vertex) };
+        // The weights of the graph itself are not read.
         self.graph.prefetch(direction, PrefetchStage::List(Parts::Targets), vertex);
         if parts == Parts::Weighted
             && let Some(weights) = self.weights_of(direction)

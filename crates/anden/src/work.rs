@@ -23,6 +23,7 @@ impl Database {
     /// # Errors
     /// Errors of the query; damage met earlier; the system cannot start a thread.
     pub fn navigate<R>(&self, query: impl FnOnce(&View) -> Result<R>) -> Result<R> {
+        // The view is opened once a place is free, so it shows commits of the waiting time.
         self.session().workers().navigate(|pool| query(&self.view_in(&self.session().with_pool(pool))?))?
     }
 

@@ -37,6 +37,7 @@ Exit status: 0 done, 1 it failed, 2 the command line does not parse, 130 interru
 
 /// The version, and the commit where the Makefile built the program.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
+    // A build by cargo alone sets no commit.
     let commit = option_env!("ANDEN_COMMIT").filter(|commit| !commit.is_empty());
     let commit = commit.map_or_else(String::new, |commit| format!(" ({commit})"));
     format!("{}{commit}", env!("CARGO_PKG_VERSION"))
@@ -79,6 +80,7 @@ pub struct Global {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    // The help lists the verbs in this order.
     Load(LoadArgs),
     Append(AppendArgs),
     Info(InfoArgs),

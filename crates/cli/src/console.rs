@@ -17,6 +17,7 @@ pub struct Console {
 impl Console {
     /// Locks standard output.
     pub fn new() -> Self {
+        // Locked for its whole life, so a write costs no further lock.
         Self { out: BufWriter::new(io::stdout().lock()), done: None }
     }
 
@@ -93,6 +94,7 @@ impl std::fmt::Display for ConsoleTable {
         let widths: Vec<usize> =
             // Widths count characters, because a character may take several bytes.
             (0..num_columns).map(|i| cells(i).map(|cell| cell.chars().count()).max().unwrap_or(0)).collect();
+        // A header says nothing about the values of its column.
         let body = usize::from(self.has_header);
         let is_number = |cell: &String| cell.chars().all(|c| c.is_ascii_digit() || "-+.,e".contains(c));
         let right: Vec<bool> = (0..num_columns)
@@ -130,30 +132,47 @@ pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 1e-3 => format!("{:.0} us", s * 1e6),
         s if s < 1.0 => format!("{:.1} ms", s * 1e3),
+        // Below two minutes, decimals still tell runs apart.
         s if s < 120.0 => format!("{s:.2} s"),
-        s => format!("{:.0} min {:02.0} s", (s / 60.0).floor(), s % 60.0),
+        s => {
+            // Rounded first: 179.7 s would else show as 2 min 60 s.
+            let s = s.round();
+            format!("{:.0} min {:02.0} s", (s / 60.0).floor(), s % 60.0)
+        }
     }
 }
 
 /// Formats a number with up to six significant digits, without trailing zeros.
 pub fn real(value: f64) -> String {
     if !value.is_finite() {
-        return if value > 0.0 { "infinity".into() } else { value.to_string() };
+        // `Display` of a float has `inf`, which reads like a name in running text.
+        return match value.is_nan() {
+            true => value.to_string(),
+            false => if value > 0.0 { "infinity" } else { "-infinity" }.to_owned(),
+        };
     }
+    let sign = if value < 0.0 { "-" } else { "" };
     // Below 1e15, an `f64` holds every whole number, so all digits are exact.
     if value == value.trunc() && value.abs() < 1e15 {
-        return format!("{}{}", if value < 0.0 { "-" } else { "" }, count(value.abs() as u64));
+        return format!("{sign}{}", count(value.abs() as u64));
     }
+    // Very small and very large numbers would need many zeros.
     if value.abs() < 1e-4 || value.abs() >= 1e9 {
         return format!("{value:.4e}");
     }
     let decimals = (5 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    let text = format!("{:.decimals$}", value.abs());
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    // Only zeros behind the decimal point may go: 1,200,000 must not become 12.
+    let fraction = fraction.trim_end_matches('0');
+    let point = if fraction.is_empty() { "" } else { "." };
+    // Below 1e9, the whole part is a `u64`.
+    format!("{sign}{}{point}{fraction}", count(whole.parse().unwrap_or(0)))
 }
 
 /// Formats scores with equal numbers of decimals, so that the largest has six significant digits.
 pub fn scores(values: impl Iterator<Item = f64> + Clone) -> Vec<String> {
+    // An infinite score would leave no decimals for the others.
     let largest = values.clone().map(f64::abs).filter(|value| value.is_finite()).fold(0.0, f64::max);
     let digits = if largest > 0.0 { largest.log10().floor() as i32 + 1 } else { 1 };
     let decimals = (6 - digits).clamp(0, 12) as usize;
@@ -168,9 +187,12 @@ mod tests {
     fn numbers_are_readable() {
         assert_eq!([count(0), count(999), count(1000), count(1_342_296)], ["0", "999", "1,000", "1,342,296"]);
         assert_eq!([duration(2.5e-5), duration(0.0124), duration(3.214)], ["25 us", "12.4 ms", "3.21 s"]);
-        assert_eq!(duration(125.0), "2 min 05 s");
+        assert_eq!([duration(125.0), duration(179.7)], ["2 min 05 s", "3 min 00 s"]);
         assert_eq!([real(1.0), real(0.0123456789), real(2.5e-7)], ["1", "0.0123457", "2.5000e-7"]);
         assert_eq!([real(f64::INFINITY), real(1440081.0), real(12.5)], ["infinity", "1,440,081", "12.5"]);
+        assert_eq!([real(f64::NEG_INFINITY), real(-1440081.0), real(f64::NAN)], ["-infinity", "-1,440,081", "NaN"]);
+        assert_eq!([real(1440081.5), real(-1234.5), real(999_999.96)], ["1,440,082", "-1,234.5", "1,000,000"]);
+        assert_eq!([real(1200.00001), real(-0.5), real(-0.0)], ["1,200", "-0.5", "0"]);
     }
 
     #[test]

@@ -54,6 +54,7 @@ impl CommandFailure {
             // The panic hook has printed the fault already.
             Self::ClosedPipe | Self::Fault => return None,
             Self::Usage(message) => message.clone(),
+            // `{:#}` joins the causes of an error with colons.
             Self::Failed(error) => format!("{error:#}"),
             Self::Cancelled => "interrupted: the database is as it was at its last commit".into(),
         };

@@ -139,6 +139,7 @@ pub fn push_value<'a, E>(
         Values::Hops(hops) if hops[vertex] == u32::MAX => push(line, UNREACHED_HOPS),
         Values::Hops(hops) => push(line, hops[vertex]),
         Values::Vertices(vertices) if vertices[vertex] == u32::MAX => push(line, NO_VERTEX),
+        // These values are ids, which mean nothing outside the database.
         Values::Vertices(vertices) => push_key(line, key(vertices[vertex])?),
         Values::Numbers(numbers) => push(line, numbers[vertex]),
         Values::Counts(counts) => push(line, counts[vertex]),

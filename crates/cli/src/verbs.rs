@@ -19,7 +19,7 @@ mod snapshots;
 mod verify;
 mod versions;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anden::export::{ExportFormat, Output};
@@ -64,6 +64,7 @@ pub fn execute(cli: Cli) -> Result {
 fn session(global: &Global) -> Result<(Session, Arc<Watch>)> {
     // Events and a progress bar would write over each other.
     let watch = Arc::new(Watch::new(global.quiet || global.verbose > 0));
+    // 0 lets the library take one thread for each core.
     let session = Session::new(global.threads.unwrap_or(0))?;
     Ok((session.with_memory(global.memory).with_progress(watch.clone()), watch))
 }
@@ -89,14 +90,23 @@ fn require_no_database_file(path: &Path) -> Result {
 /// Refuses an output path that equals another path of the command; `option` names it in the error.
 fn require_apart(other: &Path, path: &Path, option: &str) -> Result {
     // Two spellings of a path can name one file.
-    let is_one = other != Path::new("-")
-        && (other == path || matches!((other.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b));
-    match is_one {
+    let is_one = || other == path || resolved(other).is_some_and(|other| resolved(path) == Some(other));
+    match other != Path::new("-") && is_one() {
         true => {
             Err(CommandFailure::Usage(format!("{option} {} is {}: name another file", path.display(), other.display())))
         }
         false => Ok(()),
     }
+}
+
+/// The path without links and dots. Of a file that does not exist yet, only the directory is resolved.
+fn resolved(path: &Path) -> Option<PathBuf> {
+    path.canonicalize().ok().or_else(|| {
+        let directory = path.parent()?;
+        // The parent of a bare name is empty, which no system call takes.
+        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        Some(directory.canonicalize().ok()?.join(path.file_name()?))
+    })
 }
 
 /// Writes a temporary file with `body`; the caller publishes it. Ctrl-C cancels and removes the file.
@@ -166,6 +176,7 @@ fn note_unknown_types(database: &Database, selection: &Selection, global: &Globa
 /// The part with these labels.
 fn of_labels(view: &View, labels: &[String], global: &Global) -> Result<View> {
     let part = view.labels(labels)?;
+    // An unknown label gives an empty part without an error, so say which labels exist.
     if !global.quiet {
         say_unknown("vertex", "label", labels, &view.known_labels()?);
     }
@@ -182,6 +193,7 @@ fn say_unknown(whose: &str, what: &str, asked: &[String], known: &[String]) {
 
 /// Adds the counters of the prefetcher, if it did anything.
 fn add_prefetch_json(object: &mut serde_json::Value, stats: &PrefetchStats) {
+    // A run on a graph in memory prefetches nothing, and zeros would only lengthen its report.
     if stats.has_worked() {
         let policies = stats.by_policy().into_iter().filter(|(_, stats)| *stats != PolicyStats::default());
         let mut all = policy_json(&stats.total());

@@ -59,11 +59,13 @@ impl Progress for Watch {
             None => ProgressBar::new_spinner().with_style(style("{msg:<24} {spinner} {elapsed}")),
         };
         bar.set_message(name.to_owned());
+        // Ten redraws a second are smooth enough and cost little.
         bar.enable_steady_tick(Duration::from_millis(100));
         *self.bar.lock() = Some(bar);
     }
 
     fn advance(&self, amount: u64) {
+        // Called often, from many threads: a hidden bar costs no lock.
         if !self.is_visible {
             return;
         }
@@ -81,7 +83,9 @@ impl Progress for Watch {
 /// Starts the signal thread.
 fn listen() -> std::io::Result<()> {
     // A handler would replace "ignored", so check that first.
-    let mut signals = Signals::new(heeded([SIGINT, SIGTERM, SIGHUP]))?;
+    let heeded = heeded([SIGINT, SIGTERM, SIGHUP]);
+    let mut signals = Signals::new([0; 0])?;
+    let handle = signals.handle();
     let wake = move || {
         for _ in &mut signals {
             // A second signal means that the user no longer waits for a clean end.
@@ -89,13 +93,16 @@ fn listen() -> std::io::Result<()> {
                 if let Some(line) = CommandFailure::Cancelled.line() {
                     complain(&line);
                 }
+                // An exit skips destructors, so a second signal may leave unfinished files.
                 std::process::exit(CommandFailure::Cancelled.status().into());
             }
             // The work may wait for standard input without a limit: wake it.
             StandardInput::stop();
         }
     };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(wake).map(drop)
+    std::thread::Builder::new().name("signals".to_owned()).spawn(wake)?;
+    // Handlers come last: without the thread, a signal that is caught would have no effect.
+    heeded.into_iter().try_for_each(|signal| handle.add_signal(signal))
 }
 
 /// The signals that this process does not ignore; all of them if the system does not tell.
@@ -112,6 +119,7 @@ fn ignored_signals(status: &str) -> u64 {
 }
 
 fn style(template: &str) -> ProgressStyle {
+    // A wrong template is a fault of the program, and no reason to end the work.
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 

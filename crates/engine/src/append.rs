@@ -182,6 +182,7 @@ impl<'a> Append<'a> {
         let store = database.store();
         let summary = joined(&added.summary, &removed.summary);
         let duplicates = match self.options.duplicates(database.options()) {
+            // Without a rule, an append keeps the smallest weight, and the report names that rule.
             Duplicates::Auto => Duplicates::Min,
             rule => rule,
         };
@@ -246,6 +247,7 @@ impl<'a> Append<'a> {
         progress.check()?;
         progress.stage("change", None);
         let written = turn.append(store, set, name, pool, progress)?;
+        // The guards are dropped before maintenance, so that commits go on during a merge.
         drop((turn, alone));
         Ok((written, asked))
     }

@@ -61,6 +61,7 @@ impl PendingCommit<'_> {
 impl Drop for PendingCommit<'_> {
     fn drop(&mut self) {
         if !self.is_waited_for {
+            // Without a caller that waits, the commit might never happen.
             self.database.give_up(&self.receipt, self.pool);
         }
     }
@@ -144,6 +145,7 @@ impl Engine {
         pool: &'db Pool,
     ) -> Result<PendingCommit<'db>> {
         self.require_writer()?;
+        // The copy is made once here: the request outlives the borrow of the caller's updates.
         self.enqueue(CommitRequest::blind(updates.into(), durability), pool)
     }
 

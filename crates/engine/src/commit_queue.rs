@@ -121,6 +121,7 @@ impl CommitUpdates {
 impl From<&[Update]> for CommitUpdates {
     fn from(updates: &[Update]) -> Self {
         match updates {
+            // Most callers bring one update, and this copy needs no vector.
             [update] => Self::One(update.clone()),
             updates => Self::Many(updates.to_vec()),
         }
@@ -158,6 +159,7 @@ impl Commits {
     }
 
     pub(crate) fn count_error(&self, error: &Error) {
+        // An invalid request is the caller's fault, anything else that of the disk or the program.
         CommitCounters::count(match error.kind() {
             ErrorKind::InvalidInput | ErrorKind::NotFound => &self.counters.invalid,
             _ => &self.counters.failures,

@@ -240,6 +240,7 @@ impl Engine {
         }
         let _refreshing = self.refreshing.lock();
         let before = self.live.epoch();
+        // Commits of another process come in a new snapshot or in the WAL: both are looked at.
         let has_changed = self.store.refresh()?;
         let was_read_again = self.catch_up()?;
         Ok(has_changed || was_read_again || self.live.epoch() != before)
@@ -324,6 +325,7 @@ impl Engine {
     pub fn live_stats(&self) -> LiveStats {
         let report = self.background.report();
         LiveStats {
+            // Counters of the background come from its report, which the memtable does not know.
             automatic_checkpoints: report.num_checkpoints,
             automatic_merges: report.num_merges,
             background_write_rate: self.background.write_rate(),
@@ -334,9 +336,9 @@ impl Engine {
         }
     }
 
-    /// The epoch of the last commit.
+    /// The epoch of the last commit that [`view`](Self::view) shows.
     pub fn epoch(&self) -> u64 {
-        self.live.epoch()
+        self.live.shown_epoch()
     }
 
     pub(crate) fn store(&self) -> &Store {
@@ -374,6 +376,7 @@ impl Engine {
             return Ok(());
         }
         self.require_here()?;
+        // Stopped first, so that no background checkpoint runs beside the last one.
         self.background.stop();
         self.live.checkpoint_pending(&self.store, &Silent).map(|_| ())
     }
@@ -389,6 +392,7 @@ impl Engine {
 
     /// A handle on a store that lives in memory only, without a WAL.
     fn without_log(store: Store) -> Self {
+        // A database in memory has no WAL, and dropping it needs no snapshot.
         let live = Live::new(store.epoch());
         Self::with_live(store, live, true)
     }

@@ -345,6 +345,7 @@ impl Error {
 
     /// The error for a value, with the vertex or edge that was to get the value.
     fn for_element(mut self, named: impl FnOnce() -> ElementKey) -> Self {
+        // The first name stays: an inner call knows the element best.
         if let Self::InvalidValue { element: element @ None, .. } = &mut self {
             *element = Some(Box::new(named()));
         }
@@ -415,6 +416,7 @@ impl Error {
             | Self::NoProperty { .. }
             | Self::NoValueToRemove { .. }
             | Self::NoEdge { .. } => ErrorKind::NotFound,
+            // The remedy for a broken handle is that for a failed disk: reopen the database.
             Self::Snapshots(anden_snapshots::Error::Poisoned { .. } | anden_snapshots::Error::Displaced { .. })
             | Self::FailedBatch
             | Self::UnknownCommit => ErrorKind::Io,
@@ -452,6 +454,7 @@ impl From<anden_memtable::Error> for Error {
 fn base_kind(error: &anden_base::Error) -> ErrorKind {
     match error {
         anden_base::Error::Corrupt { .. } => ErrorKind::Corrupt,
+        // For a forked child, another process holds the database: its parent.
         anden_base::Error::Locked { .. } | anden_base::Error::Forked { .. } => ErrorKind::Locked,
         anden_base::Error::Cancelled => ErrorKind::Cancelled,
         _ if error.io_kind() == Some(std::io::ErrorKind::NotFound) => ErrorKind::NotFound,

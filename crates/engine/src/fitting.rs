@@ -66,6 +66,7 @@ impl EdgeWeight {
             (WeightType::U32, Self::Integer(weight)) => u32::try_from(weight).ok().map(Weight::bits),
             (WeightType::I64, Self::Integer(weight)) => Some(weight.bits()),
             (WeightType::U32 | WeightType::I64, Self::Real(_)) => None,
+            // An integer always fits: no `i64` is beyond the range of an `f32`, which only rounds it.
             (WeightType::F32, Self::Integer(weight)) => Some((weight as f32).bits()),
             (WeightType::F64, Self::Integer(weight)) => Some((weight as f64).bits()),
             (WeightType::F32, Self::Real(weight)) => {
@@ -127,6 +128,7 @@ pub(crate) fn fitting_key(key: &Key, scheme: KeyScheme) -> Result<Key> {
             Err(Error::invalid_vertex(key, format!("a key has 1 to {MAX_KEY_BYTES} bytes, found {}", text.len())))
         }
         (KeyScheme::String, Key::String(_)) => Ok(key.clone()),
+        // In a graph with string keys, `7` and `"7"` name one vertex.
         (KeyScheme::String, Key::Integer(number)) => Ok(Key::String(number.to_string())),
         (KeyScheme::Integer | KeyScheme::Dense, Key::Integer(_)) => Ok(key.clone()),
         (KeyScheme::Integer | KeyScheme::Dense, Key::String(text)) => {

@@ -321,9 +321,17 @@ impl Live {
         self.index_changes.fetch_add(1, Ordering::Release);
     }
 
-    /// The epoch of the last commit.
+    /// The epoch of the last commit. In a reader after a failed refresh: of the snapshot, over which the WAL is read
+    /// again.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
+    }
+
+    /// The epoch of the version that readers get.
+    pub(crate) fn shown_epoch(&self) -> u64 {
+        // No clone: this is asked more often than views are taken.
+        let shown = self.published.read().as_ref().map(|version| version.epoch);
+        shown.unwrap_or_else(|| self.epoch())
     }
 
     /// Waits for the write guard.

@@ -121,6 +121,7 @@ pub(crate) fn load(
         Some(spreader) => {
             let deltas = spreader.write(&builder, built.num_vertices as usize, progress)?;
             let mut names = vec![None; options.spread.num_snapshots as usize];
+            // The name is that of the last snapshot, which has all edges.
             names[options.spread.num_snapshots as usize - 1] = name;
             builder.publish_many(built.base, built.dictionary, built.num_edges, deltas, &names)?
         }

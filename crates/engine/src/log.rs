@@ -59,7 +59,7 @@ pub(crate) struct Log {
 pub(crate) struct LogStats {
     /// The bytes of its files.
     pub(crate) num_bytes: u64,
-    /// Records that were appended.
+    /// Records that were appended and not taken back.
     pub(crate) num_groups: u64,
     /// Syncs of the WAL, each of one file or more.
     pub(crate) num_syncs: u64,
@@ -235,7 +235,7 @@ impl Log {
         let _syncing = self.shared.syncing.lock();
         self.shared.require_sound()?;
         let mut files = self.shared.files.lock();
-        let place = self.shared.state.lock().take_back(epoch);
+        let place = self.shared.take_back(epoch);
         let Some(place) = place else { return Ok(()) };
         // After a crash the record may be there, although its commit has failed.
         files.take_back(epoch, place.offset).inspect_err(|_| self.shared.lock.poison())
@@ -371,8 +371,8 @@ impl WalState {
         self.last_epoch = epoch;
     }
 
-    /// Forgets the last record. Returns its place, in case it is in the file.
-    fn take_back(&mut self, epoch: u64) -> Option<SegmentPosition> {
+    /// Forgets the last record. Returns its place and its length.
+    fn take_back(&mut self, epoch: u64) -> Option<(SegmentPosition, usize)> {
         let (end, before) = (self.place?, self.before_last.take()?);
         if self.last_epoch != epoch {
             return None;
@@ -384,7 +384,7 @@ impl WalState {
         self.last_epoch = epoch - 1;
         self.written_through = self.written_through.min(epoch - 1);
         self.synced_through = self.synced_through.min(epoch - 1);
-        Some(before)
+        Some((before, num_bytes))
     }
 }
 
@@ -421,8 +421,16 @@ impl WalShared {
     fn write_or_take_back(&self, epoch: u64) -> Result<()> {
         let mut files = self.files.lock();
         self.write_locked(&mut files).inspect_err(|_| {
-            self.state.lock().take_back(epoch);
+            self.take_back(epoch);
         })
+    }
+
+    /// Forgets the last record, and no longer counts it. Returns its place, in case it is in the file.
+    fn take_back(&self, epoch: u64) -> Option<SegmentPosition> {
+        let (place, num_bytes) = self.state.lock().take_back(epoch)?;
+        self.kept_bytes.fetch_sub(num_bytes as u64, Ordering::Relaxed);
+        self.num_groups.fetch_sub(1, Ordering::Relaxed);
+        Some(place)
     }
 
     /// Writes the buffer.

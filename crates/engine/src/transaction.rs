@@ -296,6 +296,7 @@ impl<'db> OptimisticTransaction<'db> {
             }
             Err(CommitFailure::Error(error)) => Err(Lost::Error(error)),
             Err(CommitFailure::Conflict(conflict)) => {
+                // Ids beyond the view's are provisional, so the transaction's own keys come first.
                 let key = |vertex| own.key(vertex, view.options()).or_else(|| view.key(vertex).ok());
                 let name = |vertex| key(vertex).map_or_else(|| format!("with id {vertex}"), |key| key.to_string());
                 Err(Lost::Conflict(match conflict {
@@ -410,6 +411,7 @@ fn request(
 ) -> CommitRequest {
     let is_empty = updates.is_empty();
     let updates = match <[Update; 1]>::try_from(updates) {
+        // Most transactions have one update, which needs no vector.
         Ok([update]) => CommitUpdates::One(update),
         Err(updates) => CommitUpdates::Many(updates),
     };

@@ -75,6 +75,7 @@ impl Workers {
     /// # Errors
     /// The system cannot start the query's thread for loops.
     pub fn navigate<R>(&self, query: impl FnOnce(&Arc<Pool>) -> R) -> Result<R> {
+        // Before the wait for a place, so that starting the thread takes no place from others.
         let pool = self.single.get_or_init(|| Ok(Arc::new(Pool::new(1)?))).as_ref().map_err(Clone::clone)?;
         let _place = self.places.take();
         Ok(query(pool))
@@ -124,6 +125,7 @@ impl WorkerPermits {
     /// Waits for a place.
     fn take(&self) -> WorkerPermit<'_> {
         let mut state = self.state.lock();
+        // Claimed places count as taken, so that this caller cannot pass a claim.
         if state.num_free <= state.num_claims {
             state.num_waiting += 1;
             let mut has_claim = false;

@@ -130,6 +130,7 @@ impl Csr {
             return Err(Error::Parameter("out-lists and in-lists differ in size".into()));
         }
         let num_edges = out_lists.targets.len() as u64;
+        // Found once here, so that `is_multigraph` only reads a field.
         let multigraph = has_parallel_edges(&out_lists);
         Ok(Self { graph_kind: GraphKind::Directed, multigraph, out_lists, in_lists, num_edges })
     }
@@ -183,6 +184,7 @@ impl WillNeed for Csr {
             PrefetchStage::TableEntry | PrefetchStage::RoughDegree => {
                 anden_base::simd::prefetch(&lists.offsets, vertex as usize);
             }
+            // A CSR has no block between the offsets and the list.
             PrefetchStage::Place => {}
             PrefetchStage::List(parts) => lists.prefetch(parts, vertex),
         }
@@ -324,6 +326,7 @@ impl<W: Weight> CsrBuilder<W> {
         match self.graph_kind {
             GraphKind::Undirected => {
                 // A loop is stored once.
+                // Both ends list the edge, so that pull and push see equal graphs.
                 let reversed = self.edges.iter().filter(|(s, t, _)| s != t).map(|&(s, t, w)| (t, s, w));
                 let reversed: Vec<_> = reversed.collect();
                 self.edges.extend(reversed);
@@ -343,10 +346,9 @@ impl<W: Weight> CsrBuilder<W> {
         direction: impl Fn(&(VertexId, VertexId, W)) -> (VertexId, VertexId, W),
     ) -> Result<Adjacency> {
         let mut edges: Vec<_> = self.edges.iter().map(direction).collect();
-        // Weights may be NaN, which has no order.
-        edges.sort_by(|a, b| {
-            (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.partial_cmp(&b.2).unwrap_or(std::cmp::Ordering::Equal))
-        });
+        // NaN has no order, and the sort panics without a total one. So NaN comes after all numbers.
+        let by_weight = |a: W, b: W| a.partial_cmp(&b).unwrap_or_else(|| b.is_number().cmp(&a.is_number()));
+        edges.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| by_weight(a.2, b.2)));
         // Parallel edges are sorted by weight, so this keeps the lightest.
         if !self.keep_parallel {
             edges.dedup_by_key(|edge| (edge.0, edge.1));
@@ -399,6 +401,21 @@ mod tests {
             ControlFlow::Continue(())
         });
         assert_eq!(lightest, 3);
+    }
+
+    #[test]
+    fn nan_weights_come_after_all_numbers() {
+        let mut builder = CsrBuilder::<f64>::new(GraphKind::Directed, 2);
+        for weight in [f64::NAN, 2.0, f64::NAN, 1.0] {
+            builder.edge(0, 1, weight);
+        }
+        let graph = builder.build_weighted().unwrap();
+        let mut lightest = None;
+        let _ = graph.for_each_weighted_fragment::<f64>(Direction::Out, 0, |_, weights| {
+            lightest = weights.first().copied();
+            ControlFlow::Continue(())
+        });
+        assert_eq!(lightest, Some(1.0));
     }
 
     #[test]

@@ -36,6 +36,7 @@ struct CsrFileHeader {
     num_arcs: u64,
 }
 
+// The header is written as its bytes, so its size is part of the format.
 const _: () = assert!(size_of::<CsrFileHeader>() == 32);
 
 impl Csr {
@@ -59,6 +60,7 @@ impl Csr {
             num_arcs: self.num_arcs(),
         };
         let write = || -> std::io::Result<()> {
+            // Neither atomic nor synced: a measurement can write the file again.
             let mut out = BufWriter::with_capacity(1 << 20, InGrains { file: File::create(path)?, len: 0 });
             write_aligned(&mut out, bytemuck::bytes_of(&header))?;
             for lists in std::iter::once(self.out_lists()).chain(in_lists) {
@@ -88,6 +90,7 @@ impl Csr {
         if header.magic != MAGIC || header.version != VERSION {
             return Err(bad("not a CSR of this version"));
         }
+        // The order of `ALL` is part of the format, and 0 stands for no weights.
         let weight_type = match header.weight_type {
             0 => None,
             place => {
@@ -100,6 +103,7 @@ impl Csr {
         let mut lists = || -> Option<(MappedSlice<u64>, MappedSlice<u32>, Option<Weights>)> {
             // A damaged header may hold any number.
             let offsets = take(&bytes, &mut next, header.num_vertices.checked_add(1)?)?;
+            // `take` advances, so the arrays come in the order of `save`.
             let targets = take(&bytes, &mut next, header.num_arcs)?;
             let weights = match weight_type {
                 None => None,

@@ -166,6 +166,7 @@ impl Generator {
         if a + b + c > 1.0 + 1e-9 {
             return bad(format!("expected a + b + c of at most 1, found {}", a + b + c));
         }
+        // Whole numbers, because comparisons in the inner loop are then exact and cheap.
         let part = |sum: f64| ((sum.min(1.0) * (1_u64 << 32) as f64).round()) as u64;
         let kind = GeneratorKind::Rmat { scale, a: part(a), ab: part(a + b), abc: part(a + b + c) };
         Self::scaled(kind, scale, degree, seed)
@@ -199,6 +200,7 @@ impl Generator {
         let GridParams { width, height, seed } = *params;
         match width.checked_mul(height) {
             Some(num_vertices) if num_vertices <= MAX_VERTICES as u64 => {
+                // The last column has no right neighbor, and the last row no lower one.
                 let num_edges = 2 * num_vertices - if num_vertices == 0 { 0 } else { width + height };
                 Ok(Self::new(GeneratorKind::Grid { width, height }, seed, num_vertices, num_edges))
             }
@@ -305,6 +307,7 @@ impl Generator {
     /// Replaces `edges` by the edges of a block. Cost of R-MAT: one random number per two levels of each edge.
     pub fn edges_of_block(&self, block: u64, edges: &mut Vec<(VertexId, VertexId)>) {
         edges.clear();
+        // `num_blocks` counts blocks by the same rule.
         let is_by_vertex = matches!(self.kind, GeneratorKind::Grid { .. } | GeneratorKind::Road { .. });
         let total = if is_by_vertex { self.num_vertices } else { self.num_edges };
         let items = block * BLOCK_EDGES..total.min((block + 1) * BLOCK_EDGES);
@@ -384,6 +387,7 @@ impl Generator {
 
     /// All edges, block after block. Cost: 8 bytes an edge, twice that while blocks are joined.
     pub fn edges(&self, pool: &Pool) -> Vec<(VertexId, VertexId)> {
+        // One block a chunk, so that the start of a chunk is the number of its block.
         let blocks = pool.map_chunks(0..self.num_blocks() as usize, 1, |_, blocks| {
             let mut edges = Vec::new();
             self.edges_of_block(blocks.start as u64, &mut edges);

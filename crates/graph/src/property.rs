@@ -114,6 +114,7 @@ impl PropertyType {
     pub fn joined(self, other: Self) -> Option<Self> {
         match (self, other) {
             (a, b) if a == b => Some(a),
+            // Most unsigned values fit in i64, and the conversion refuses each one that does not.
             (Self::I64, Self::U64) | (Self::U64, Self::I64) => Some(Self::I64),
             (a, b) if a.is_numeric() && b.is_numeric() => Some(Self::F64),
             (Self::Date, Self::Timestamp) | (Self::Timestamp, Self::Date) => Some(Self::Timestamp),
@@ -194,6 +195,7 @@ impl PropertyValue<'_> {
     /// Integers convert to the other integer type and to floating-point types that hold them exactly. `F32` and `F64`
     /// convert to each other, to the nearest value. A date becomes the timestamp of its midnight. Null stays null.
     pub fn converted(self, to: PropertyType) -> Option<Self> {
+        // 128 bits hold both integer types, so one closure serves both.
         let whole = |value: i128| match to {
             PropertyType::I64 => i64::try_from(value).ok().map(Self::I64),
             PropertyType::U64 => u64::try_from(value).ok().map(Self::U64),
@@ -203,6 +205,7 @@ impl PropertyValue<'_> {
             _ => None,
         };
         match (self, to) {
+            // Null has no type of its own, and stays null in every type.
             (value, to) if value.property_type().is_none_or(|from| from == to) => Some(value),
             (Self::I64(value), _) => whole(value.into()),
             (Self::U64(value), _) => whole(value.into()),
@@ -213,6 +216,7 @@ impl PropertyValue<'_> {
                 (nearest.is_finite() || !value.is_finite()).then_some(Self::F32(nearest))
             }
             (Self::Date(days), PropertyType::Timestamp) => {
+                // Days in 32 bits reach further than microseconds in 64 bits.
                 i64::from(days).checked_mul(time::MICROS_PER_DAY).map(Self::Timestamp)
             }
             _ => None,

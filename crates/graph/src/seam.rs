@@ -58,6 +58,7 @@ pub trait Graph: WillNeed + Sync {
 
     /// Whether `vertex` is a vertex. Unlike [`is_live`](Self::is_live), this method takes any id.
     fn has_vertex(&self, vertex: VertexId) -> bool {
+        // The bound comes first, because `is_live` may panic beyond it.
         (vertex as usize) < self.vertex_bound() && self.is_live(vertex)
     }
 
@@ -102,6 +103,7 @@ pub trait Graph: WillNeed + Sync {
         mut body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
         for vertex in wanted.vertices() {
+            // A break ends this list only.
             let _ = self.for_each_fragment(direction, vertex, |list| body(vertex, list));
         }
     }
@@ -196,7 +198,8 @@ pub enum Parts {
     Weighted,
 }
 
-/// What [`WillNeed::prefetch`] fetches. A list is found in three stages, each complete before the next one is asked for.
+/// What [`WillNeed::prefetch`] fetches. A list is found in three stages, each complete before the next one is asked
+/// for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrefetchStage {
     /// First: the table entry that leads to the list.
@@ -216,8 +219,8 @@ pub trait WillNeed {
         false
     }
 
-    /// Fetches into the cache what `stage` names, about a microsecond before it is read. A caller that reads lists in an
-    /// order that it knows asks for each stage of a list some lists ahead. A hint: it must be cheap, and a graph may
+    /// Fetches into the cache what `stage` names, about a microsecond before it is read. A caller that reads lists in
+    /// an order that it knows asks for each stage of a list some lists ahead. A hint: it must be cheap, and a graph may
     /// ignore it.
     fn prefetch(&self, _direction: Direction, _stage: PrefetchStage, _vertex: VertexId) {}
 
@@ -285,6 +288,7 @@ impl<'a, O: PageOffset> DensePage<'a, O> {
     /// If `offsets` is empty. Reading a list panics if the offsets do not ascend within the targets.
     #[inline]
     pub fn new(first: VertexId, offsets: &'a [O], targets: &'a [VertexId]) -> Self {
+        // `len` subtracts one from the number of offsets.
         assert!(!offsets.is_empty());
         Self { first, offsets, targets }
     }
@@ -335,6 +339,7 @@ impl<'a, O: PageOffset> DensePage<'a, O> {
     #[inline]
     pub fn lists(&self) -> impl Iterator<Item = (VertexId, &'a [VertexId])> + use<'a, O> {
         let (first, targets) = (self.first, self.targets);
+        // `windows` spares two bounds checks of the offsets for each list.
         let pairs = self.offsets.windows(2).enumerate();
         pairs.map(move |(i, pair)| (first + i as VertexId, &targets[pair[0].index()..pair[1].index()]))
     }

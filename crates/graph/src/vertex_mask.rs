@@ -72,6 +72,7 @@ impl VertexMask {
     /// Whether the set is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
+        // No early exit: sixteen words without branches take a few vector instructions.
         self.words.iter().fold(0, |any, word| any | word) == 0
     }
 
@@ -84,6 +85,7 @@ impl VertexMask {
     /// The bits of a word of the group, by its number in a bitmap of all vertices.
     #[inline(always)]
     pub fn word(&self, number: usize) -> u64 {
+        // A group starts at a multiple of sixteen words.
         self.words[number % WORDS]
     }
 
@@ -159,6 +161,7 @@ impl VertexMask {
         mut read: impl FnMut(VertexId),
     ) {
         let (mut places, mut lists) = (self.vertices(), self.vertices());
+        // Without this start, the first lists would be read without a prefetch.
         places.by_ref().take(FAR).for_each(&mut place);
         lists.by_ref().take(NEAR).for_each(&mut list);
         for vertex in self.vertices() {

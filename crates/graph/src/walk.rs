@@ -13,6 +13,7 @@ pub const HEARD_BYTES: u64 = 512 << 10;
 /// The number of lists that take about `num_bytes`, at least one.
 pub fn lists_of(graph: &impl Graph, num_bytes: u64) -> usize {
     let list_bytes = graph.num_arcs() * size_of::<VertexId>() as u64 / graph.vertex_bound().max(1) as u64;
+    // In a sparse graph, the average rounds down to zero bytes.
     ((num_bytes / list_bytes.max(1)) as usize).max(1)
 }
 
@@ -52,6 +53,7 @@ pub fn try_walk<E>(
     for start in vertices.clone().step_by(num_lists) {
         let step = start..vertices.end.min(start.saturating_add(num_lists as VertexId));
         graph.will_walk(direction, parts, step.clone());
+        // After an error, the step stays announced, because the caller gives the graph up.
         step.clone().try_for_each(&mut body)?;
         graph.has_walked(direction, parts, step);
     }

@@ -94,6 +94,7 @@ impl Weights {
 pub fn prefetch_start<T>(entries: &[T], index: usize) {
     const LINE_BYTES: usize = 64;
     prefetch(entries, index);
+    // The hint takes any index, so the end of the list needs no test.
     prefetch(entries, index + LINE_BYTES / size_of::<T>());
 }
 
@@ -118,6 +119,7 @@ pub trait Weight: Pod + Send + Sync + PartialOrd + Debug + Display + FromStr + '
 
     /// Whether edges may have this weight: any number or +∞, but not −∞ or NaN. Shortest paths treat +∞ as no edge.
     fn is_accepted(self) -> bool {
+        // A path over −∞ has no smallest sum, and NaN has no order.
         self.is_number() && !(self.is_infinite() && self < Self::ONE)
     }
 
@@ -184,17 +186,20 @@ impl Distance for f64 {
 
     #[inline(always)]
     fn plus(self, other: Self) -> Self {
+        // Infinity absorbs all other terms, so the sum saturates by itself.
         self + other
     }
 
     #[inline(always)]
     fn to_bits(self) -> u64 {
+        // The bits of negative numbers compare in reverse order.
         debug_assert!(self >= 0.0);
         f64::to_bits(self)
     }
 
     #[inline(always)]
     fn from_bits(bits: u64) -> Self {
+        // The inherent method takes precedence over this one, so there is no recursion.
         Self::from_bits(bits)
     }
 

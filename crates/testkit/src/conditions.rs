@@ -22,10 +22,12 @@ pub fn wait_until(what: &str, holds: impl FnMut() -> bool) {
 /// Whether `holds` returns true within this time. It is called at least once.
 pub fn holds_within(longest: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
+    // Checked before the time, so that a condition that holds already never fails.
     while !holds() {
         if start.elapsed() >= longest {
             return false;
         }
+        // Polled with pauses, so that the threads under test get the processor.
         std::thread::sleep(PAUSE);
     }
     true
@@ -44,6 +46,7 @@ pub fn num_unread(pipe: impl AsFd) -> u64 {
 /// The line appears even without `--nocapture`.
 pub fn skipped(reason: impl Display) {
     let thread = std::thread::current();
+    // The main thread has no name of a test.
     let test = thread.name().filter(|name| *name != "main").map(|name| format!(" ({name})")).unwrap_or_default();
     // The test harness captures `eprintln!`, but not writes to the stream itself.
     let _ = writeln!(std::io::stderr(), "skipped: {reason}{test}");

@@ -122,6 +122,7 @@ impl FaultStorage {
             if cut_dirs.contains(&dir.as_path()) {
                 continue;
             }
+            // An undecided change is lost in one case of three: both outcomes must be frequent.
             if !one_in(random, 3) {
                 change.apply(&mut names);
             } else if has_journal {
@@ -147,6 +148,7 @@ impl FaultStorage {
     /// Replaces or creates a file, durable at once and outside any plan.
     pub fn set_contents(&self, path: &Path, bytes: &[u8]) {
         let mut state = self.state.lock();
+        // A fresh file, so that open handles keep the old bytes, as after a restore from a copy.
         let id = state.files.len();
         state.files.push(Content::durable(bytes.to_vec()));
         state.names.insert(path.to_owned(), FaultEntry::File(id));
@@ -156,6 +158,7 @@ impl FaultStorage {
     /// A separate disk with copies of all files, all durable, and no plan.
     pub fn duplicate(&self) -> Self {
         let state = self.state.lock();
+        // The names and the files of this moment, as the running system sees them.
         let files = state.files.iter().map(|file| Content::durable(file.now.clone())).collect();
         let copy = FaultState {
             files,
@@ -167,6 +170,7 @@ impl FaultStorage {
     }
 
     fn file(&self, id: usize, path: &Path) -> Box<dyn StorageFile> {
+        // Handles hold the index: a rename does not change what they read.
         Box::new(FaultFile { storage: self.clone(), id, path: path.to_owned() })
     }
 }
@@ -177,6 +181,7 @@ impl FaultState {
         let call = self.num_calls;
         self.num_calls += 1;
         match self.plan {
+            // Later calls fail too, because the flag stays set.
             FaultPlan::CrashAt(at) if call >= at => self.crashed = true,
             FaultPlan::FailThenCrash(at, _) if call == at => {
                 return Err(Error::io(operation, path, io::ErrorKind::Other.into()));
@@ -184,6 +189,7 @@ impl FaultState {
             FaultPlan::FailThenCrash(_, at) if call >= at => self.crashed = true,
             FaultPlan::FailAt(at, kind) if call == at => return Err(Error::io(operation, path, kind.into())),
             FaultPlan::FailNext(name, kind) if path.to_string_lossy().contains(name) => {
+                // One fault only, so that the caller's clean-up can succeed.
                 self.plan = FaultPlan::Never;
                 return Err(Error::io(operation, path, kind.into()));
             }
@@ -195,6 +201,7 @@ impl FaultState {
     /// Writes bytes for `offset` of file `id` to a sector of any file instead. The old bytes stay, and an extended
     /// file is filled with zeros.
     fn misdirect(&mut self, id: usize, offset: usize, bytes: &[u8], random: &mut Random) {
+        // The caller believes the write, so the length must be as after it.
         let num_bytes = self.files[id].now.len().max(offset + bytes.len());
         self.files[id].change(FaultChange::SetLen(num_bytes));
         let other = random.next_u64() as usize % self.files.len();
@@ -230,6 +237,7 @@ impl FaultState {
     fn require_dir(&self, path: &Path) -> io::Result<()> {
         let is_top = path.parent().is_none_or(|p| p.as_os_str().is_empty() && path.as_os_str().is_empty());
         match self.names.get(path) {
+            // The top of the disk always exists: no call creates it.
             _ if is_top => Ok(()),
             Some(FaultEntry::Dir) => Ok(()),
             Some(FaultEntry::File(_)) => Err(io::ErrorKind::NotADirectory.into()),
@@ -293,6 +301,7 @@ impl Content {
         for change in &self.unsynced {
             match change {
                 FaultChange::SetLen(len) if !one_in(random, 3) => bytes.resize(*len, 0),
+                // A lost change of the length keeps the old one, as a journal without it would.
                 FaultChange::SetLen(_) => {}
                 FaultChange::Write(offset, data) => write_sectors(&mut bytes, *offset, data, random),
             }
@@ -303,6 +312,7 @@ impl Content {
 
 /// Writes the sectors of `data` that reach the disk: all, none, or some.
 fn write_sectors(bytes: &mut Vec<u8>, offset: usize, data: &[u8], random: &mut Random) {
+    // One draw for the whole write: all of it, none of it, or each sector by itself.
     let op = random.next_u64() % 4;
     let mut start = 0;
     while start < data.len() {
@@ -361,6 +371,7 @@ impl Storage for FaultStorage {
 
     fn open_write(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
         let state = self.state.lock();
+        // Opening changes nothing on the disk, so it is not counted.
         state.alive("open for writing", path)?;
         let id = state.file_id(path).map_err(|e| Error::io("open for writing", path, e))?;
         Ok(self.file(id, path))
@@ -397,6 +408,7 @@ impl Storage for FaultStorage {
         let mut state = self.state.lock();
         state.call("remove directory", path)?;
         state.require_dir(path).map_err(|e| Error::io("remove directory", path, e))?;
+        // A directory with files must stay, as on a real disk.
         if state.names.keys().any(|name| name.parent() == Some(path)) {
             return Err(Error::io("remove directory", path, io::ErrorKind::DirectoryNotEmpty.into()));
         }
@@ -409,6 +421,7 @@ impl Storage for FaultStorage {
         state.call("sync directory", path)?;
         let all = std::mem::take(&mut state.unsynced);
         for (dir, change) in all {
+            // Other directories keep their changes: one sync makes one directory durable.
             if dir == path {
                 change.apply(&mut state.synced_names);
             } else {
@@ -440,6 +453,7 @@ impl Storage for FaultStorage {
             id => id.map_err(|e| Error::io("look at", path, e))?,
         };
         let Content { now, num_changes, .. } = &state.files[id];
+        // The length alone would miss a change in place.
         Ok(Some(FileStamp::new(identity(id), [now.len() as u64, *num_changes, 0, 0, 0])))
     }
 
@@ -449,6 +463,7 @@ impl Storage for FaultStorage {
         if state.locks.iter().any(|held| held == path) {
             return Err(Error::Locked { path: path.to_owned(), holder: None });
         }
+        // A lock is a file that the first caller creates, as on a real disk.
         if !state.names.contains_key(path) {
             let id = state.files.len();
             state.files.push(Content::default());
@@ -472,6 +487,7 @@ struct FaultLock {
 
 impl Drop for FaultLock {
     fn drop(&mut self) {
+        // Also after a power cut, as the end of a process frees its locks.
         self.storage.state.lock().locks.retain(|held| held != &self.path);
     }
 }
@@ -491,6 +507,7 @@ impl HeldFile for FaultFile {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        // Tests have small files, so a copy of the whole is cheap.
         let bytes = self.read_all()?;
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         match bytes.get(start..).and_then(|rest| rest.get(..into.len())) {
@@ -521,6 +538,7 @@ impl StorageFile for FaultFile {
         };
         let offset = usize::try_from(offset).map_err(|e| Error::io("write", &self.path, io::Error::other(e)))?;
         if let FaultPlan::MisdirectAt(at, seed) = state.plan
+            // The count was advanced by `call`, so this call is the one before it.
             && at + 1 == state.num_calls
         {
             state.misdirect(self.id, offset, written, &mut Random::new(seed));
@@ -534,6 +552,7 @@ impl StorageFile for FaultFile {
         let mut state = self.storage.state.lock();
         if let Err(error) = state.call("sync", &self.path) {
             if !state.crashed {
+                // Seeded by the call, so that a repeated run loses the same bytes.
                 let mut random = Random::new(state.num_calls);
                 state.files[self.id].fail_sync(&mut random);
             }
@@ -608,6 +627,7 @@ mod tests {
     fn later_sync_skips_bytes_of_failed_sync() {
         let content = vec![1; 4 * SECTOR_BYTES];
         let mut num_lost = 0;
+        // Twenty counts of calls: the seed of a failed sync depends on them.
         for calls_before in 0..20 {
             let disk = FaultStorage::default();
             dir_with_file(&disk, b"", true).unwrap();

@@ -79,6 +79,7 @@ impl<'a> FragmentedGraph<'a> {
 
     /// Removes the in-edges if the graph is directed.
     pub fn without_in_edges(mut self) -> Self {
+        // An undirected graph has one list for both directions, which stays.
         self.in_edges = self.graph.graph_kind() == GraphKind::Undirected;
         self
     }
@@ -95,6 +96,7 @@ impl<'a> FragmentedGraph<'a> {
 
     /// Sets the dead vertices.
     pub fn with_dead(mut self, dead: Dead) -> Self {
+        // In either direction: a dead vertex must not be the end of an edge.
         let has_edges = |v: VertexId| self.graph.degree(Direction::Out, v) + self.graph.degree(Direction::In, v) > 0;
         let is_live = |v: VertexId| match dead {
             Dead::None => true,
@@ -117,10 +119,12 @@ impl<'a> FragmentedGraph<'a> {
     }
 
     fn note(&self, parts: Parts, num_lists: usize) {
+        // Relaxed: tests read the counts after the threads have ended.
         self.num_announced[parts as usize].fetch_add(num_lists, Ordering::Relaxed);
     }
 
     fn is_patched(&self, direction: Direction, vertex: VertexId) -> bool {
+        // In-lists shift by one page, so that the two directions differ in kind.
         let shift = match direction {
             Direction::Out => 0,
             Direction::In => 1,
@@ -149,6 +153,7 @@ impl<'a> FragmentedGraph<'a> {
         self.num_given.fetch_add(count, Ordering::Relaxed);
         match count {
             1 => body(list, beside),
+            // From the last fragment to the first: kernels must not rely on an order of fragments.
             count => (0..count).rev().try_for_each(|i| body(&every(count, i, list), &every(count, i, beside))),
         }
     }
@@ -163,9 +168,11 @@ impl<'a> FragmentedGraph<'a> {
     ) -> ControlFlow<()> {
         let mut start = vertices.start;
         while start < vertices.end {
+            // Aligned pages: a range that begins inside a page ends with that page.
             let page = start..vertices.end.min((start / self.page_vertices + 1) * self.page_vertices);
             start = page.end;
             self.num_given.fetch_add(1, Ordering::Relaxed);
+            // As in a real view, which stores nothing for such a page.
             if page.clone().all(|v| degree(v) == 0) {
                 body(Page::Empty(page))?;
             } else if self.is_patched(direction, page.start) {
@@ -298,6 +305,7 @@ impl WeightedEdges for FragmentedGraph<'_> {
 
 impl SingleFragment for FragmentedGraph<'_> {
     fn list(&self, direction: Direction, vertex: VertexId) -> Option<&[VertexId]> {
+        // A list in several fragments must take the slower path of kernels.
         let is_single = self.has_lists(direction) && self.num_fragments(direction, vertex) == 1;
         if is_single { self.graph.list(direction, vertex) } else { None }
     }

@@ -22,6 +22,7 @@ pub struct TestGraph {
 
 impl TestGraph {
     fn new(name: &'static str, graph_kind: GraphKind, num_vertices: usize, pairs: Vec<(VertexId, VertexId)>) -> Self {
+        // Seeded by the size, so that a graph has the same weights in every run.
         let mut random = Random::new(pairs.len() as u64);
         let edges = pairs.into_iter().map(|(s, t)| (s, t, random.below(20))).collect();
         Self { name, graph_kind, num_vertices, multigraph: false, edges }
@@ -40,6 +41,7 @@ impl TestGraph {
     /// # Errors
     /// As for [`build`](Self::build).
     pub fn build_weighted<W: Weight>(&self) -> Result<Csr> {
+        // Every weight is a small integer, which each type can hold.
         self.builder(|w| w.to_string().parse::<W>().unwrap_or(W::ONE)).build_weighted()
     }
 
@@ -62,6 +64,7 @@ pub fn graphs() -> Vec<TestGraph> {
             all.push(TestGraph::new(name, graph_kind, num_vertices, pairs));
         }
     }
+    // Parallel edges, parallel loops, and a vertex without edges.
     let parallel: Vec<_> = vec![(0, 1), (0, 1), (0, 1), (1, 2), (2, 0), (2, 0), (2, 2), (2, 2), (3, 1)];
     for (graph_kind, name) in [(Directed, "parallel edges"), (Undirected, "undirected parallel edges")] {
         all.push(TestGraph { multigraph: true, ..TestGraph::new(name, graph_kind, 5, parallel.clone()) });
@@ -132,6 +135,7 @@ const UNDIRECTED_NAMES: [&str; NUM_SHAPES] = [
 /// The number of vertices and the edges of each shape, in the order of the names.
 fn shapes() -> [(usize, Vec<(VertexId, VertexId)>); NUM_SHAPES] {
     let two_parts = || {
+        // A cycle with chords, a gap of vertices without edges, and a path against the order of ids.
         let first = (0..40).flat_map(|v| [(v, (v + 1) % 40), (v, (v * 7 + 3) % 40)]);
         let second = (50..90).map(|v| (v + 1, v));
         first.chain(second).collect()
@@ -174,6 +178,7 @@ fn random_pairs(num_vertices: u32, num_edges: usize, seed: u64) -> Vec<(VertexId
 fn rmat_pairs(scale: u32, num_edges: usize, seed: u64) -> Vec<(VertexId, VertexId)> {
     let mut random = Random::new(seed);
     let mut pair = || {
+        // The shares of Graph500.
         (0..scale).fold((0, 0), |(s, t), _| match random.below(100) {
             0..57 => (s * 2, t * 2),
             57..76 => (s * 2, t * 2 + 1),

@@ -39,6 +39,7 @@ macro_rules! on_every_view {
             let ctx = $context(&pool);
             let mut covered = std::collections::BTreeMap::<&str, usize>::new();
             for test in $crate::graphs() {
+                // Built once for each graph: the views only borrow it.
                 let csr = test.build_weighted::<u32>().unwrap();
                 let what = |view: &str| format!("{} x {} x {view} x {threads} threads", $kernel, test.name);
                 $check(&ctx, &csr, &what("plain csr"));

@@ -46,6 +46,7 @@ impl MemoryGroup {
 
     fn below(groups: &Path, own: &str, num_bytes: u64) -> Result<Self> {
         let (root, names) = root(groups)?;
+        // The root first: below it, the limits of the own group do not apply as well.
         Self::within(&root, names, num_bytes).or_else(|refusal| {
             let parent = own_group(&root, names, own).ok_or(refusal)?;
             if names == VERSION_2 {
@@ -57,6 +58,7 @@ impl MemoryGroup {
 
     fn within(parent: &Path, names: Names, num_bytes: u64) -> Result<Self> {
         let path = parent.join(format!("anden-{}", std::process::id()));
+        // A group of an earlier run with this process id is used again.
         if !path.is_dir() {
             std::fs::create_dir(&path).with_context(|| format!("{}: cannot make a group", path.display()))?;
         }
@@ -78,6 +80,7 @@ impl MemoryGroup {
 
     /// Resets the peak, if the system supports this.
     pub fn reset_peak(&self) {
+        // Older systems cannot reset it, and then the peak is only too high.
         let _ = self.set(self.names.peak, "0");
     }
 
@@ -96,6 +99,7 @@ impl Drop for MemoryGroup {
 
 /// The root group. In version 2, its children must be allowed to limit memory.
 fn root(groups: &Path) -> Result<(PathBuf, Names)> {
+    // Version 1 first: where both are mounted, it holds the memory controller.
     let first = groups.join("memory");
     if first.join(VERSION_1.limit).is_file() {
         return Ok((first, VERSION_1));

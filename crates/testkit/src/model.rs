@@ -44,7 +44,9 @@ impl<V: Copy + Default + Ord, E> ModelGraph<V, E> {
 
     /// The pair to which an edge from `u` to `v` belongs, or `None` if the graph cannot have it.
     pub fn pair(&self, u: V, v: V) -> Option<(V, V)> {
+        // An undirected or ordered edge has one name, whichever end comes first.
         let turns = self.is_ordered || self.graph_kind == GraphKind::Undirected;
+        // An ordered graph has no loops, and no pair stands for one.
         (!self.is_ordered || u != v).then_some(if turns { (u.min(v), u.max(v)) } else { (u, v) })
     }
 
@@ -67,6 +69,7 @@ impl<V: Copy + Default + Ord, E> ModelGraph<V, E> {
     pub fn remove_vertex(&mut self, vertex: V) -> bool {
         let targets = self.range_of(vertex).map(|(pair, _)| *pair);
         let sources = self.sources_of(vertex).map(|source| (source, vertex));
+        // Collected first, because taking a pair changes the map.
         for pair in targets.chain(sources).collect::<Vec<_>>() {
             self.take(pair);
         }
@@ -75,6 +78,7 @@ impl<V: Copy + Default + Ord, E> ModelGraph<V, E> {
 
     /// Adds an edge and its ends. In a simple graph, it replaces the edge of the pair.
     pub fn add_edge(&mut self, u: V, v: V, edge: E) {
+        // The ends become vertices even if the edge is a loop that the graph cannot have.
         self.vertices.extend([u, v]);
         let Some(pair) = self.pair(u, v) else { return };
         self.reversed.insert((pair.1, pair.0));
@@ -93,6 +97,7 @@ impl<V: Copy + Default + Ord, E> ModelGraph<V, E> {
     /// Keeps the edges for which `test` holds.
     pub fn retain(&mut self, mut test: impl FnMut(V, V, &E) -> bool) {
         self.edges.retain(|&(u, v), edges| {
+            // A pair without edges must go, or the graph would count it as a pair.
             edges.retain(|edge| test(u, v, edge));
             !edges.is_empty()
         });
@@ -149,6 +154,7 @@ impl<V: Copy + Default + Ord, E> ModelGraph<V, E> {
     pub fn arcs(&self) -> impl Iterator<Item = (V, V, &E)> {
         let both = self.graph_kind == GraphKind::Undirected;
         self.edges().flat_map(move |(u, v, edge)| {
+            // A loop is in one list only, so it is not repeated.
             let reverse = (both && u != v).then_some((v, u, edge));
             std::iter::once((u, v, edge)).chain(reverse)
         })
@@ -163,6 +169,7 @@ impl<V: Copy + Default + Ord, E> ModelGraph<V, E> {
     pub fn out_list(&self, vertex: V) -> Vec<(V, &E)> {
         let mut list: Vec<_> = self.range_of(vertex).flat_map(|(&(_, target), edges)| each(target, edges)).collect();
         if self.graph_kind == GraphKind::Undirected {
+            // The smaller neighbors come from `reversed`, so the list is sorted again.
             list.extend(self.entries_from(vertex).filter(|&(other, _)| other != vertex));
             list.sort_by_key(|&(target, _)| target);
         }
@@ -179,6 +186,7 @@ impl<V: Copy + Default + Ord, E> ModelGraph<V, E> {
 
     /// The pairs that begin with a vertex.
     fn range_of(&self, vertex: V) -> impl Iterator<Item = (&(V, V), &Vec<E>)> {
+        // The range begins with the smallest pair of the vertex, because `V::default()` is the least vertex.
         self.edges.range((vertex, V::default())..).take_while(move |((source, _), _)| *source == vertex)
     }
 
@@ -206,11 +214,13 @@ impl<V: Copy + Default + Ord, E: Clone + PartialEq> ModelGraph<V, E> {
         for (pair, edges) in &other.edges {
             let Some(mine) = left.edges.get_mut(pair) else { continue };
             for edge in edges {
+                // One removal for each edge of the other graph: multiplicity counts.
                 if let Some(place) = mine.iter().position(|mine| mine == edge) {
                     mine.remove(place);
                 }
             }
         }
+        // Drops the pairs that have no edge left.
         left.retain(|_, _, _| true);
         left
     }

@@ -161,6 +161,7 @@ pub(super) fn compare(from: (u32, SnapshotView), to: (u32, SnapshotView), sessio
 
 /// Checks that the budget has room for the ids and keys of both graphs, and for patched pages.
 fn require_memory(views: [&SnapshotView; 2], session: &Session) -> Result<()> {
+    // The reader of the lists reports a damaged index, so this estimate ignores it.
     let patches = |view: &SnapshotView| if view.has_deltas() { view.least_patch_bytes().unwrap_or(0) } else { 0 };
     let beside = Beside {
         has_patches: views.iter().any(|view| view.has_deltas()),

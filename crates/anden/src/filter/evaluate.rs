@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use anden_graph::property::{PropertyColumn, PropertyType, TypedArray};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Datum, DictionaryArray, Float64Array, PrimitiveArray, Scalar};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType};
 
 use super::expression::{Calculation, Comparison, Node, Predicate};
 use crate::{Error, Result};
@@ -51,6 +51,7 @@ impl EvaluatedValues {
     /// Wraps an array as values of this kind.
     fn with(&self, array: ArrayRef) -> Self {
         match self {
+            // One value stays one value, so that Arrow keeps its fast path for constants.
             Self::Each(_) => Self::Each(array),
             Self::One(_) => Self::One(Scalar::new(array)),
         }
@@ -69,6 +70,7 @@ impl EvaluatedRows<'_> {
     /// Evaluates a Boolean node for each row.
     fn truth(&self, node: &Node) -> Result<BooleanArray, ArrowError> {
         match node {
+            // Kleene logic: as in SQL, `false AND null` is false.
             Node::All(parts) => self.joined(parts, arrow_arith::boolean::and_kleene, true),
             Node::Any(parts) => self.joined(parts, arrow_arith::boolean::or_kleene, false),
             Node::Not(inner) => arrow_arith::boolean::not(&self.truth(inner)?),
@@ -78,7 +80,7 @@ impl EvaluatedRows<'_> {
                 self.for_all(&arrow_arith::boolean::is_null(array)?)
             }
             Node::Compare(comparison, both) => {
-                let (first, second) = (self.values(&both[0])?, self.values(&both[1])?);
+                let (first, second) = (comparable(self.values(&both[0])?), comparable(self.values(&both[1])?));
                 let compare = match comparison {
                     Comparison::Equal => arrow_ord::cmp::eq,
                     Comparison::NotEqual => arrow_ord::cmp::neq,
@@ -96,6 +98,7 @@ impl EvaluatedRows<'_> {
             }
             value => {
                 let values = self.values(value)?;
+                // The parser has checked the type, so the downcast cannot fail.
                 self.for_all(values.get().0.as_boolean())
             }
         }
@@ -126,12 +129,14 @@ impl EvaluatedRows<'_> {
         if answers.len() == self.num_rows {
             return Ok(answers.clone());
         }
+        // A comparison of two constants gives one answer for all rows.
         let answer = (answers.len() == 1 && answers.is_valid(0)).then(|| answers.value(0));
         Ok(self.all(answer))
     }
 
     fn values(&self, node: &Node) -> Result<EvaluatedValues, ArrowError> {
         Ok(match node {
+            // Clones of an array share its buffers.
             Node::Column(place) => EvaluatedValues::Each(self.columns[*place].array().clone()),
             Node::Literal(array) => EvaluatedValues::One(Scalar::new(array.clone())),
             Node::AsReal(inner) => {
@@ -157,6 +162,7 @@ impl EvaluatedRows<'_> {
 
     fn calculated(&self, calculation: Calculation, both: &[Node; 2]) -> Result<EvaluatedValues, ArrowError> {
         let (first, second) = (self.values(&both[0])?, self.values(&both[1])?);
+        // The checked kernels of Arrow: an overflow is an error, never a wrong answer.
         let calculate = match calculation {
             Calculation::Add => arrow_arith::numeric::add,
             Calculation::Subtract => arrow_arith::numeric::sub,
@@ -173,6 +179,7 @@ impl EvaluatedRows<'_> {
             }
         };
         let array = calculate(&first, &second)?;
+        // Two constants give a constant, which is not expanded to all rows.
         let is_one = matches!((&first, &second), (EvaluatedValues::One(_), EvaluatedValues::One(_)));
         Ok(if is_one { EvaluatedValues::One(Scalar::new(array)) } else { EvaluatedValues::Each(array) })
     }
@@ -187,6 +194,26 @@ impl EvaluatedRows<'_> {
             }
         }
     }
+}
+
+/// Floating-point values in the form that Arrow compares as SQL does; other values unchanged.
+///
+/// Arrow compares by the total order of IEEE 754. It tells -0 from 0, and NaNs by sign and payload.
+fn comparable(values: EvaluatedValues) -> EvaluatedValues {
+    let array = values.get().0;
+    // The sum of -0 and 0 is 0. A positive NaN is greater than every number.
+    let array: ArrayRef = match array.data_type() {
+        DataType::Float32 => {
+            let one_form = |value: f32| if value.is_nan() { f32::NAN } else { value + 0.0 };
+            Arc::new(array.as_primitive::<Float32Type>().unary::<_, Float32Type>(one_form))
+        }
+        DataType::Float64 => {
+            let one_form = |value: f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
+            Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(one_form))
+        }
+        _ => return values,
+    };
+    values.with(array)
 }
 
 /// Compares values. If a dictionary column is compared with a constant, each text of the dictionary is compared once.
@@ -236,6 +263,7 @@ where
     Ok(Arc::new(match calculation {
         Calculation::BitOr => arrow_arith::bitwise::bitwise_or(first, second)?,
         Calculation::BitXor => arrow_arith::bitwise::bitwise_xor(first, second)?,
+        // Callers pass only the three operations on bits.
         _ => arrow_arith::bitwise::bitwise_and(first, second)?,
     }))
 }
@@ -247,6 +275,7 @@ fn as_real(column: &PropertyColumn) -> Float64Array {
         TypedArray::U64(array) => array.unary::<_, Float64Type>(|value| value as f64),
         TypedArray::F32(array) => array.unary::<_, Float64Type>(f64::from),
         TypedArray::F64(array) => array.clone(),
+        // The parser converts only numbers, so no other type comes here.
         _ => Float64Array::new_null(column.len()),
     }
 }

@@ -8,16 +8,18 @@ use arrow_array::ArrayRef;
 use sqlparser::ast::{BinaryOperator, Expr, InTarget, Spanned, UnaryOperator, Value};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Token, Tokenizer};
+use sqlparser::tokenizer::{Location, Token, Tokenizer};
 
 use crate::error::no_such;
 use crate::{Error, Result};
 
 /// Maximum length of the text. Longer texts are refused before parsing.
-const MAX_BYTES: usize = 64 << 10;
+pub(crate) const MAX_BYTES: usize = 64 << 10;
 /// A chain of operators is a tree as deep as the chain, and the parser's tree is taken apart recursively. The limit
 /// bounds the stack.
 const MAX_PARTS: usize = 2_000;
+/// The first character of a predicate.
+const START: Location = Location { line: 1, column: 1 };
 /// Maximum nesting depth.
 const MAX_DEPTH: usize = 128;
 
@@ -51,10 +53,12 @@ impl Node {
     fn can_fail(&self) -> bool {
         match self {
             Self::Column(_) | Self::Literal(_) => false,
+            // Operations on bits cannot overflow.
             Self::Calculate(Calculation::BitAnd | Calculation::BitOr | Calculation::BitXor, both)
             | Self::Compare(_, both) => both.iter().any(Self::can_fail),
             // A pattern that is not a literal may be too large.
             Self::Like { both, .. } => both[0].can_fail() || !matches!(both[1], Self::Literal(_)),
+            // A date may lie beyond the range of timestamps, a result beyond that of its type.
             Self::AsTimestamp(_) | Self::Calculate(..) | Self::Minus(_) => true,
             Self::AsReal(inner) | Self::Not(inner) | Self::IsNull(inner) => inner.can_fail(),
             Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::can_fail),
@@ -96,8 +100,8 @@ impl Predicate {
     /// Parses a predicate over properties of `schema`; `whose` names their owners in messages.
     ///
     /// # Errors
-    /// The text does not parse, names an unknown property, or mixes incompatible types. The message has the character
-    /// position.
+    /// The text does not parse, names an unknown property, or mixes incompatible types. The message has the line
+    /// and the character.
     pub(super) fn parse(text: &str, schema: &PropertySchema, whose: &str) -> Result<Self> {
         let expression = parsed(text)?;
         let mut reader = ExpressionReader { schema, whose, columns: Vec::new(), depth: 0 };
@@ -129,16 +133,18 @@ struct ExpressionReader<'a> {
 
 fn parsed(text: &str) -> Result<Expr> {
     if text.len() > MAX_BYTES {
-        return Err(wrong(1, format!("{} bytes of text, at most {MAX_BYTES} are possible", text.len())));
+        return Err(wrong(START, format!("{} bytes of text, at most {MAX_BYTES} are possible", text.len())));
     }
     let dialect = GenericDialect {};
     let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
-    let tokens = tokens.map_err(|error| wrong(error.location.column.max(1), error.message))?;
+    let tokens = tokens.map_err(|error| wrong(error.location, error.message))?;
+    // Counted before parsing, because the parser itself builds the deep tree.
     let num_parts = tokens.iter().filter(|token| may_nest(&token.token)).count();
     if num_parts > MAX_PARTS {
-        return Err(wrong(1, format!("{num_parts} names and operators, at most {MAX_PARTS} are possible")));
+        return Err(wrong(START, format!("{num_parts} names and operators, at most {MAX_PARTS} are possible")));
     }
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
+    // The parser stops at the first token that it cannot use, so none must be left.
     let expression = parser.parse_expr().and_then(|expression| match &parser.peek_token_ref().token {
         Token::EOF => Ok(expression),
         _ => parser.expected("the end", parser.peek_token()),
@@ -146,39 +152,50 @@ fn parsed(text: &str) -> Result<Expr> {
     expression.map_err(|error| match error {
         ParserError::TokenizerError(what) | ParserError::ParserError(what) => {
             let (what, place) = what.rsplit_once(" at Line: ").unwrap_or((&what, ""));
-            let column = place.rsplit_once("Column: ").and_then(|(_, column)| column.trim().parse().ok());
+            let place = place.split_once(", Column: ");
+            let place = place.and_then(|(line, column)| Some((line.trim().parse().ok()?, column.trim().parse().ok()?)));
             // Without a position, the error is at the end of the text.
-            wrong(column.unwrap_or(text.chars().count() as u64 + 1), what)
+            wrong(place.map_or_else(|| end_of(text), |(line, column)| Location::new(line, column)), what)
         }
-        ParserError::RecursionLimitExceeded => too_deep(1),
+        ParserError::RecursionLimitExceeded => too_deep(START),
     })
 }
 
 /// Whether a token can add a level to the tree. The parser limits parentheses itself.
 fn may_nest(token: &Token) -> bool {
+    // A long IN list is wide, not deep: its commas and literals do not count.
     let is_flat = matches!(token, Token::Whitespace(_) | Token::Comma | Token::LParen | Token::RParen);
     !is_flat && !matches!(token, Token::Number(..) | Token::SingleQuotedString(_))
 }
 
-fn too_deep(character: u64) -> Error {
-    wrong(character, "the expression is nested too deep")
+fn too_deep(place: Location) -> Error {
+    wrong(place, "the expression is nested too deep")
 }
 
-fn wrong(character: u64, what: impl std::fmt::Display) -> Error {
-    Error::InvalidInput(format!("character {character}: {what}").into())
+fn wrong(Location { line, column }: Location, what: impl std::fmt::Display) -> Error {
+    // Most predicates have one line, whose number says nothing. The parser gives 0 for an empty place.
+    let line = if line > 1 { format!("line {line}, ") } else { String::new() };
+    Error::InvalidInput(format!("{line}character {}: {what}", column.max(1)).into())
+}
+
+/// The place behind the last character.
+fn end_of(text: &str) -> Location {
+    let last_line = text.rsplit('\n').next().unwrap_or_default();
+    Location::new(text.matches('\n').count() as u64 + 1, last_line.chars().count() as u64 + 1)
 }
 
 fn wrong_at(expression: &Expr, what: impl std::fmt::Display) -> Error {
     wrong(start(expression), what)
 }
 
-/// The character position at which an expression begins.
-fn start(expression: &Expr) -> u64 {
+/// The place at which an expression begins.
+fn start(expression: &Expr) -> Location {
     let mut first = expression;
+    // The span of a chain visits all its parts, but only the first one matters.
     while let Expr::BinaryOp { left, .. } = first {
         first = left;
     }
-    first.span().start.column.max(1)
+    first.span().start
 }
 
 fn said(of: Option<PropertyType>) -> &'static str {
@@ -190,6 +207,7 @@ impl ExpressionReader<'_> {
     fn boolean(&mut self, expression: &Expr) -> Result<Node> {
         let (node, found) = self.value(expression)?;
         match found {
+            // A null literal counts as Boolean, and is never true.
             None | Some(PropertyType::Boolean) => Ok(node),
             Some(found) => {
                 Err(wrong_at(expression, format!("true or false expected, found {expression} of type {found}")))
@@ -214,6 +232,7 @@ impl ExpressionReader<'_> {
             Expr::Nested(inner) => self.value(inner),
             Expr::Identifier(name) => self.column(expression, &name.value),
             Expr::Value(value) => literal(expression, &value.value),
+            // In `DATE '2024-02-29'` the type adds nothing: the other operand decides it.
             Expr::TypedString(text) => match &text.value.value {
                 Value::SingleQuotedString(_) => literal(expression, &text.value.value),
                 _ => Err(not_allowed(expression)),
@@ -231,6 +250,7 @@ impl ExpressionReader<'_> {
             Expr::IsNull(inner) => boolean(Node::IsNull(Box::new(self.value(inner)?.0))),
             Expr::IsNotNull(inner) => boolean(Node::Not(Box::new(Node::IsNull(Box::new(self.value(inner)?.0))))),
             Expr::BinaryOp { left, op, right } => self.binary(expression, left, op, right),
+            // SQL defines IN as a chain of OR, which also fixes the result for nulls.
             Expr::In { expr, target: InTarget::List(list), negated, global: false } => {
                 let equal = list.iter().map(|item| self.compare(Comparison::Equal, expr, item));
                 boolean(negated_if(*negated, Node::Any(equal.collect::<Result<_>>()?)))
@@ -371,6 +391,7 @@ impl ExpressionReader<'_> {
         match (a, b) {
             (Date, Timestamp) => Some((Node::AsTimestamp(Box::new(first)), second, Some(Timestamp))),
             (Timestamp, Date) => Some((first, Node::AsTimestamp(Box::new(second)), Some(Timestamp))),
+            // Numbers of different types compare as `f64`, which may round large integers.
             (I64 | U64 | F32 | F64, I64 | U64 | F32 | F64) => {
                 let real = |node, of| if of == F64 { node } else { Node::AsReal(Box::new(node)) };
                 Some((real(first, a), real(second, b), Some(F64)))

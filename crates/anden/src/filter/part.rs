@@ -25,6 +25,7 @@ pub(crate) struct FilteredPart {
 impl FilteredPart {
     /// Adds a filter to those of `before`. `found` holds the lists if they are cached.
     pub(crate) fn new(before: Option<&Self>, filter: Filter, found: Option<SnapshotView>) -> Self {
+        // Shared: a part of a part repeats the filters before it.
         let mut filters = before.map_or(Vec::new(), |before| before.filters.clone());
         filters.push(Arc::new(filter));
         let laid_out = found.map_or_else(OnceLock::new, OnceLock::from);

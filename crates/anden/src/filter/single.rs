@@ -77,6 +77,7 @@ impl<'a> TestedLists<'a> {
 
     fn or_fault<T: Default>(&self, found: Result<T>) -> T {
         found.unwrap_or_else(|error| {
+            // The graph traits return no errors, so the first one waits for `check_tests`.
             self.fault.lock().get_or_insert(error);
             T::default()
         })
@@ -88,6 +89,7 @@ impl<'a> TestedLists<'a> {
             return Ok(false);
         }
         for filter in self.part.filters().filter_map(|filter| filter.vertices.as_ref()) {
+            // Each test calls Arrow, which costs about as much for one value as for many.
             self.part.spend(LIST_COST);
             if !filter.passing(self.stored, &[vertex])?.contains(&true) {
                 return Ok(false);
@@ -104,11 +106,13 @@ impl<'a> TestedLists<'a> {
         is_wanted: impl Fn(VertexId) -> bool,
     ) -> Result<Entries> {
         let mut entries = Entries::default();
+        // A hidden vertex counts as removed, so its lists are empty.
         if !self.has(vertex)? {
             return Ok(entries);
         }
         self.stored.push_entries(direction, vertex, &mut entries, |other, _| Ok::<_, Error>(is_wanted(other)))?;
         self.part.spend(LIST_COST + entries.len());
+        // A later filter tests only the entries that passed the earlier ones.
         for filter in self.part.filters() {
             if let Some(edges) = filter.edges.as_ref().filter(|_| !entries.is_empty()) {
                 let passes = edges.passing(self.stored, &entries)?;
@@ -132,6 +136,7 @@ impl<'a> TestedLists<'a> {
         vertex: VertexId,
         mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        // The trait promises no calls for another type of weights.
         if self.weight_type() != Some(W::TYPE) {
             return ControlFlow::Continue(());
         }
@@ -199,6 +204,7 @@ impl Graph for TestedLists<'_> {
     }
 
     fn rough_degree(&self, direction: Direction, vertex: VertexId) -> usize {
+        // An exact degree would test the whole list, which costs more than the estimate saves.
         self.stored.rough_degree(direction, vertex)
     }
 
@@ -225,6 +231,7 @@ impl Graph for TestedLists<'_> {
     }
 
     fn check(&self) -> anden_base::Result<()> {
+        // Failed tests wait in `fault`, because they are no damage.
         self.stored.check()
     }
 }

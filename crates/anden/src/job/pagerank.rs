@@ -39,6 +39,7 @@ fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn JobOutcome>> {
         sources: parameters.sources(view)?,
         ..defaults
     };
+    // Weights of the graph itself count only on request.
     if parameters.weight.is_none() {
         let result = view.explained(pagerank(&parameters.context(view), view.lists(), &params))?;
         return Ok(Box::new(PageRankJobOutcome { params, weighted: None, result }));

@@ -107,9 +107,11 @@ impl Parameters {
         let sampled = |count| SourceChoice::Sampled { count, seed: self.seed.unwrap_or(SAMPLE_SEED) };
         Ok(match (self.sources(view)?, self.sources) {
             (given, None) if !given.is_empty() => SourceChoice::Given(given),
+            // A sample of all vertices is exact, so none is drawn.
             (_, Some(count)) if count >= view.num_vertices() as u64 => SourceChoice::All,
             (_, Some(count)) => sampled(usize::try_from(count).unwrap_or(usize::MAX)),
             (_, None) if view.num_vertices() <= MAX_EXACT_VERTICES => SourceChoice::All,
+            // A search from each vertex of a large graph takes too long for a default.
             (_, None) => sampled(DEFAULT_SAMPLE),
         })
     }
@@ -121,6 +123,7 @@ impl Parameters {
 
     /// The source of a kernel that needs exactly one.
     pub(super) fn one_source(&self, view: &View) -> Result<VertexId> {
+        // `Kernel::accept` has required a source, so this error is a safeguard.
         let source = self.source.first().ok_or_else(|| Error::InvalidInput("a source is needed".into()))?;
         view.vertex(source.clone())
     }

@@ -23,6 +23,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 const BELLMAN_FORD: &str = "bellman-ford";
 
 fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn JobOutcome>> {
+    // The copy and the scan of weights happen once a view, so they are timed apart.
     let start = Instant::now();
     let view = parameters.weighted(view)?;
     view.needs_weights(KERNEL.name)?;
@@ -80,6 +81,7 @@ impl JobOutcome for SsspJobOutcome {
     }
 
     fn check(&self, _view: &View) -> Result<(), String> {
+        // The view of the caller may lack the chosen weights.
         on_weighted!(self.view, graph => verify(graph, &self.params, &self.result))
     }
 

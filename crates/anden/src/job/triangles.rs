@@ -17,6 +17,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn JobOutcome>> {
+    // Counts by vertex cost extra, so they are made only for callers that want values.
     let params = TriangleParams { by_vertex: parameters.values, ..TriangleParams::default() };
     let result = view.explained(triangles(&parameters.context(view), view.lists(), &params))?;
     Ok(Box::new(TrianglesJobOutcome { result }))

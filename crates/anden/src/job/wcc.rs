@@ -17,6 +17,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn JobOutcome>> {
+    // `Job::run` has laid a part out, so `lists` shows the part and not a failure.
     let result = view.explained(wcc(&parameters.context(view), view.lists(), &WccParams::default()))?;
     Ok(Box::new(WccJobOutcome { result }))
 }

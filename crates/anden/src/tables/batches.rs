@@ -107,6 +107,7 @@ impl<'a> Batches<'a> {
     }
 
     fn new(view: &'a View, table: BatchSource) -> Result<Self> {
+        // Lays a part out now, so that no later batch fails for that reason.
         view.all_lists()?;
         let (session, num_columns) = (view.session(), table.schema().fields().len() as u64);
         let require = |num_workers: usize| {
@@ -136,8 +137,10 @@ impl<'a> Batches<'a> {
     fn read(&mut self) -> Result<()> {
         self.view.context().progress.check()?;
         let parts = self.cut()?;
+        // A caller may iterate inside a parallel loop, where only `share` is allowed.
         let made = self.view.context().pool.share(parts, |_, part| self.batch(part));
         for batch in made {
+            // Removed vertices and mirrored arcs may leave a batch empty.
             self.ready.extend(Some(batch?).filter(|batch| batch.num_rows() > 0));
         }
         // Damaged lists look empty, so the batches are complete only if this check passes.
@@ -164,6 +167,7 @@ impl<'a> Batches<'a> {
             }
             let vertices = self.take_vertices();
             match &self.table {
+                // A hub fills several batches. A shorter list is read by the worker of its batch.
                 BatchSource::Edges(_)
                     if vertices.len() == 1 && self.view.lists().degree(Direction::Out, vertices.start) > BATCH_ROWS =>
                 {
@@ -185,6 +189,7 @@ impl<'a> Batches<'a> {
         let (start, bound) = (self.next, self.view.vertex_bound() as VertexId);
         let mut num_rows = 0;
         while self.next < bound {
+            // Degrees only bound the rows: they count an undirected edge at both ends.
             num_rows += match &self.table {
                 BatchSource::Edges(_) => self.view.lists().degree(Direction::Out, self.next),
                 BatchSource::Vertices(_) => 1,
@@ -211,9 +216,7 @@ impl<'a> Batches<'a> {
                 let vertices: Vec<VertexId> = vertices.filter(|&vertex| self.view.lists().is_live(vertex)).collect();
                 chosen.vertex_batch(self.view, &vertices)
             }
-            (BatchSource::Vertices(_), BatchPart::List(..)) => {
-                Err(Error::InvalidInput("vertices have no lists".into()))
-            }
+            (BatchSource::Vertices(_), BatchPart::List(..)) => Err(Error::Internal("vertices have no lists".into())),
         }
     }
 
@@ -270,13 +273,13 @@ impl Iterator for BatchRows<'_> {
             if let Some(row) = self.rows.next() {
                 return Some(Ok(self.columns.iter().map(|column| column.get(row).into()).collect()));
             }
-            let columns = self.batches.next()?.and_then(|batch| {
-                self.rows = 0..batch.num_rows();
+            let read = self.batches.next()?.and_then(|batch| {
                 let columns = batch.columns().iter().map(|array| PropertyColumn::from_array(Arc::clone(array)));
-                Ok(columns.collect::<Result<Vec<_>, _>>()?)
+                Ok((batch.num_rows(), columns.collect::<Result<Vec<_>, _>>()?))
             });
-            match columns {
-                Ok(columns) => self.columns = columns,
+            match read {
+                // Both change together, so a failed batch leaves no rows behind.
+                Ok((num_rows, columns)) => (self.rows, self.columns) = (0..num_rows, columns),
                 Err(error) => return Some(Err(error)),
             }
         }

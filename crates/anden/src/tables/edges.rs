@@ -61,12 +61,13 @@ impl EdgeField {
 
     fn column(self, view: &View, entries: &Entries) -> Result<PropertyColumn> {
         let mut columns = Self::columns(&[self], view, entries, 0..entries.len())?;
-        columns.pop().ok_or_else(|| Error::InvalidInput("a property of edges is gone".into()))
+        columns.pop().ok_or_else(|| Error::Internal("a property of edges is gone".into()))
     }
 
     /// The columns for a range of entries.
     fn columns(fields: &[Self], view: &View, entries: &Entries, range: Range<usize>) -> Result<Vec<PropertyColumn>> {
         let properties = view.stored().edge_properties();
+        // Entries have no rows in a graph without edge properties and numbers.
         let rows = entries.rows.get(range.clone()).unwrap_or_default();
         // One lookup of rows serves all properties.
         let place = |field: &Self| if let Self::Property(place, _) = field { Some(*place) } else { None };
@@ -174,6 +175,7 @@ impl View {
         let find = |name: &str| NeighborField::find(self, name);
         let chosen =
             Chosen::new(columns, "vertices or edges", &known, find, |field: &NeighborField| field.property_type(self))?;
+        // Without edge columns, parallel edges would only repeat rows.
         if chosen.fields.iter().all(|field| matches!(field, NeighborField::Neighbor(_))) {
             return self.vertex_rows_of(&self.neighbor_ids(vertex, direction)?, columns);
         }
@@ -225,7 +227,8 @@ impl View {
             (ParallelEdges::Lightest, Some(chosen)) => EdgeField::find(self, chosen.name()),
             (ParallelEdges::Lightest, None) => {
                 self.needs_weights("the lightest edge")?;
-                EdgeField::find(self, OWN_WEIGHTS)
+                // Not by name: a property called `weight` would hide the weight of the graph.
+                self.weight_type().map(EdgeField::Weight)
             }
             _ => None,
         };
@@ -243,6 +246,7 @@ impl View {
             };
             entries.extend_from(&found, picked);
         }
+        // Damaged lists look empty, so a missing edge counts only if this check passes.
         self.check_lists()?;
         chosen.edge_batch(self, &entries, 0..entries.len())
     }
@@ -255,6 +259,7 @@ impl View {
 
 /// The position of the first smallest weight; 0 if there are none.
 fn lightest(weights: &PropertyColumn) -> usize {
+    // `i128` holds both integer types. A column has one type, so one half decides.
     let key = |place: usize| match weights.get(place) {
         PropertyValue::I64(weight) => (i128::from(weight), 0.0),
         PropertyValue::U64(weight) => (i128::from(weight), 0.0),

@@ -81,6 +81,7 @@ impl View {
         let options = self.stored().options();
         Ok(EdgeIter {
             rows: Batches::of_whole_edges(self)?.rows(),
+            // Shared by all edges, because a copy of the names would outweigh most values.
             names: self.edge_schema().iter().map(|(name, _)| name.to_owned()).collect(),
             has_weight: options.weight_type.is_some(),
             has_number: options.multigraph,
@@ -91,6 +92,7 @@ impl View {
 impl EdgeIter<'_> {
     /// The edge of a row: ends, weight, number, then the properties.
     fn edge(&self, row: Vec<OwnedValue>) -> Option<StoredEdge> {
+        // `of_whole_edges` fixes the order of the columns.
         let mut values = row.into_iter();
         let source = key(values.next()?)?;
         let target = key(values.next()?)?;
@@ -112,7 +114,7 @@ impl Iterator for EdgeIter<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let row = self.rows.next()?;
-        Some(row.and_then(|row| self.edge(row).ok_or_else(|| Error::InvalidInput("an edge lacks a column".into()))))
+        Some(row.and_then(|row| self.edge(row).ok_or_else(|| Error::Internal("an edge lacks a column".into()))))
     }
 }
 
@@ -126,6 +128,7 @@ fn key(value: OwnedValue) -> Option<Key> {
 
 fn weight(value: &OwnedValue) -> Option<EdgeWeight> {
     match *value {
+        // Weights of type u32 arrive as i64, because no property has type u32.
         OwnedValue::I64(weight) => Some(EdgeWeight::Integer(weight)),
         OwnedValue::F32(weight) => Some(EdgeWeight::Real(weight.into())),
         OwnedValue::F64(weight) => Some(EdgeWeight::Real(weight)),

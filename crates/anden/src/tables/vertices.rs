@@ -22,6 +22,7 @@ impl VertexField {
     /// Finds the column of a name. A property hides a built-in column of equal name.
     pub(super) fn find(view: &View, name: &str) -> Option<Self> {
         let schema = view.vertex_schema();
+        // Properties come first: a column of the user stays reachable under its own name.
         if let Some(place) = schema.find(name) {
             return Some(Self::Property(place, schema.get(place)?.1));
         }
@@ -51,6 +52,7 @@ impl VertexField {
     pub(super) fn column(self, view: &View, vertices: &[VertexId]) -> Result<PropertyColumn> {
         match self {
             Self::Key => key_column(view, vertices),
+            // On a part that is not laid out, this tests the lists of these vertices only.
             Self::OutDegree => {
                 on_single!(view, lists => u64_column(vertices.iter().map(|&vertex| lists.degree(Direction::Out, vertex) as u64)))
             }
@@ -72,6 +74,7 @@ impl Chosen<VertexField> {
     /// The columns with these names; an empty slice selects the key and all properties.
     pub(super) fn of_vertices(view: &View, columns: &[&str]) -> Result<Self> {
         let known = VertexField::names(view);
+        // Degrees read all lists, so they are no default columns.
         let all = with_names(vec!["key".to_owned()], view.vertex_schema());
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         let columns = if columns.is_empty() { &all[..] } else { columns };
@@ -96,6 +99,7 @@ impl View {
 
     pub(super) fn vertex_rows_of(&self, vertices: &[VertexId], columns: &[&str]) -> Result<RecordBatch> {
         let batch = Chosen::of_vertices(self, columns)?.vertex_batch(self, vertices)?;
+        // The degree of a damaged list looks like 0.
         self.check_lists()?;
         Ok(batch)
     }

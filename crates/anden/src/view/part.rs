@@ -30,15 +30,17 @@ impl View {
     ///
     /// A predicate is an SQL expression over property names. It may use comparisons, `AND`, `OR`, `NOT`, `IN`,
     /// `BETWEEN`, `LIKE`, `ILIKE`, `IS NULL`, `+ - * / %` and `& | ^`. Numbers of different types compare as
-    /// floating-point numbers if neither type holds both values. Text beside a date or timestamp is parsed as one.
+    /// floating-point numbers if neither type holds both values. As in DuckDB and PostgreSQL, -0 equals 0, and NaN
+    /// equals NaN and is greater than every number. Text beside a date or timestamp is parsed as one.
     /// `weight` is the weight of a graph with weights. Names that are not SQL identifiers stand in double quotes.
     ///
-    /// Cost: the call reads nothing. A query about single vertices or edges tests the edges that it meets. The first
-    /// kernel, export or count lays the part out: it reads all lists and the columns of the predicates, and keeps the
-    /// remaining graph in memory. The graph takes 4 bytes for each arc and direction, 4 or 8 more for a weight, and 8
-    /// for properties; building it takes about three times as much. A query lays the part out too, once earlier queries
-    /// tested about as many edges as the view has. Afterwards the part is as fast as a loaded graph. The database
-    /// caches recent parts of snapshots in an eighth of the free memory; with a memory budget it caches none.
+    /// Cost: the call reads nothing, unless a weight was [chosen](Self::with_weight). Then the part needs a copy of the
+    /// weights, and the call lays it out. A query about single vertices or edges tests the edges that it meets. The
+    /// first kernel, export or count lays the part out: it reads all lists and the columns of the predicates, and keeps
+    /// the remaining graph in memory. The graph takes 4 bytes for each arc and direction, 4 or 8 more for a weight, and
+    /// 8 for properties; building it takes about three times as much. A query lays the part out too, once earlier
+    /// queries tested about as many edges as the view has. Afterwards the part is as fast as a loaded graph. The
+    /// database caches recent parts of snapshots in an eighth of the free memory; with a memory budget it caches none.
     ///
     /// A part larger than the memory budget is written to temporary files (in `TMPDIR`), and is read like a graph
     /// larger than memory. The files are removed with the last view of the part.
@@ -55,7 +57,9 @@ impl View {
     /// incompatible types. [`Error::InvalidInput`]: a calculation overflows or divides by zero. To report such errors
     /// here, a part with calculations is laid out at once.
     ///
-    /// Methods that read the part fail on damage, and if a part beyond the budget cannot be written to files.
+    /// Methods that read the part fail on damage, and if a part beyond the budget cannot be written to files. Methods
+    /// that return no error, such as [`num_edges`](Self::num_edges), then show the whole graph, and
+    /// [`check`](Graph::check) of [`graph`](Self::graph) returns the reason.
     pub fn filter(&self, edges: Option<&str>, vertices: Option<&str>) -> Result<Self> {
         let filter = Filter::new(self.stored(), edges, vertices)?;
         let can_fail = filter.can_fail();
@@ -90,6 +94,7 @@ impl FilteredPart {
             return Ok(lists);
         }
         let _alone = self.laying_out.lock();
+        // Another thread may have finished while this one waited for the lock.
         if let Some(lists) = self.laid_out() {
             return Ok(lists);
         }
@@ -106,8 +111,12 @@ impl FilteredPart {
     }
 
     /// Like [`lay_out`](Self::lay_out), for callers that check for errors later ([`Graph::check`]). After an error, the
-    /// lists are those of the whole view.
+    /// lists are those of the whole view, until a call of [`lay_out`](Self::lay_out) succeeds.
     pub(crate) fn lay_out_or_fail(&self, view: &View) -> &SnapshotView {
+        // A failed layout reads everything. Callers that return errors try again, and this one does not.
+        if let Some(lists) = self.laid_out().or_else(|| self.failed.get()) {
+            return lists;
+        }
         self.lay_out(view).unwrap_or_else(|error| {
             let fault = |error: Error| {
                 anden_base::Error::io("lay out a part", Path::new("(filtered)"), io::Error::other(error))
@@ -118,7 +127,6 @@ impl FilteredPart {
 
     /// The number of vertices; needs no layout.
     pub(crate) fn num_vertices(&self, view: &View) -> usize {
-        // Another thread may have finished while this one waited for the lock.
         if let Some(lists) = self.laid_out() {
             return lists.num_vertices();
         }
@@ -136,6 +144,17 @@ impl FilteredPart {
     pub(crate) fn num_edges(&self, view: &View) -> (u64, u64) {
         let lists = self.lay_out_or_fail(view);
         (lists.num_edges(), lists.num_arcs())
+    }
+
+    /// The ids below the bound that are no vertex of the part; needs no layout.
+    pub(crate) fn absent(&self, view: &View) -> Result<Bitmap> {
+        let (lists, mut absent) = match self.laid_out() {
+            Some(lists) => (lists, Bitmap::new(view.vertex_bound())),
+            None => (view.stored(), self.hidden(view, view.stored())?),
+        };
+        // The stored lists may be those of an earlier part, which lack the vertices that it excludes.
+        (0..view.vertex_bound()).filter(|&id| !lists.is_live(id as VertexId)).for_each(|id| absent.set(id));
+        Ok(absent)
     }
 
     /// The ids that a predicate over vertices excludes in these lists: those of the view, or of the snapshot under it.
@@ -187,8 +206,8 @@ impl FilteredPart {
         stored.filtered_over(&part, hidden.as_ref(), &filter, most, context.pool, context.progress)
     }
 
-    /// The ids that a predicate over vertices excludes in a view over the snapshot `below`, whose part is `part`; `None`
-    /// without such predicates.
+    /// The ids that a predicate over vertices excludes in a view over the snapshot `below`, whose part is `part`;
+    /// `None` without such predicates.
     ///
     /// Cost: a bit test for each vertex; evaluates the predicates for new vertices and changed values only.
     fn hidden_over(&self, view: &View, below: &SnapshotView, part: &SnapshotView) -> Result<Option<Bitmap>> {

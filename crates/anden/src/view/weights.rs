@@ -38,10 +38,12 @@ impl ChosenWeights {
             let what = format!("the property {name:?} of edges is of type {property_type}: a weight is a number");
             return Err(Error::InvalidInput(what.into()));
         }
+        // An undirected graph has one list for both directions, and so one copy.
         let has_in_lists = graph.graph_kind() == GraphKind::Directed && graph.has_lists(Direction::In);
         let num_directions = if has_in_lists { 2 } else { 1 };
         let needed = num_directions * 8 * (graph.num_arcs() + graph.vertex_bound() as u64 + 1);
         let needed = view.session().memory_for(needed, Beside { lists: graph.stored_bytes(), ..Beside::default() });
+        // Without a budget, the allocation itself decides.
         if let Some(budget) = view.session().memory().filter(|&budget| budget < needed) {
             return Err(Error::Memory { what: format!("the weights {name:?}"), needed, budget });
         }
@@ -80,6 +82,7 @@ impl WeightCopy<'_> {
         let values = match property_type {
             PropertyType::F32 | PropertyType::F64 => {
                 DirectionWeightValues::Real(self.values(&starts, direction, |value| match value {
+                    // NaN has no order, and makes every sum NaN.
                     PropertyValue::F32(value) if !value.is_nan() => Some(value.into()),
                     PropertyValue::F64(value) if !value.is_nan() => Some(value),
                     _ => None,
@@ -87,6 +90,7 @@ impl WeightCopy<'_> {
             }
             _ => DirectionWeightValues::Integer(self.values(&starts, direction, |value| match value {
                 PropertyValue::I64(value) => Some(value),
+                // Integer weights are i64 here, so a larger value is refused and not rounded.
                 PropertyValue::U64(value) => i64::try_from(value).ok(),
                 _ => None,
             })?),
@@ -102,6 +106,7 @@ impl WeightCopy<'_> {
     ) -> Result<Vec<W>> {
         let pool: &Pool = self.view.context().pool;
         let num_entries = starts.last().copied().unwrap_or(0) as usize;
+        // Every place is overwritten, so any valid value serves.
         let mut values = vec![W::ONE; num_entries];
         let failed = Mutex::new(None);
         let mut rest = &mut values[..];
@@ -196,6 +201,7 @@ fn cut(starts: &[u64]) -> Vec<Range<usize>> {
     let mut first = 0;
     while first < num_vertices {
         let end = starts.partition_point(|&start| start <= starts[first] + GRAIN).saturating_sub(1);
+        // One list may exceed the grain, and still needs a range.
         let end = end.clamp(first + 1, num_vertices);
         pieces.push(first..end);
         first = end;

@@ -5,7 +5,7 @@ use std::error::Error as _;
 use anden::error::NotFound;
 use anden::load::{InputError, InputPath, LoadOptions};
 use anden::property::IndexKind;
-use anden::{Database, Error, Key, Options, Session, Update};
+use anden::{Database, Error, Job, Key, Options, Parameters, Session, Update};
 
 fn missing<T>(result: Result<T, Error>) -> NotFound {
     match result {
@@ -65,6 +65,14 @@ fn source_names_the_line_of_an_input() {
     assert!(matches!(error, Error::InvalidInput(_)), "{error:?}");
     let cause = error.source().and_then(|cause| cause.downcast_ref::<InputError>());
     assert!(matches!(cause, Some(InputError::Line { path: at, line: 2, .. }) if *at == path), "{cause:?}");
+}
+
+/// The sample once replaced the given sources without a word.
+#[test]
+fn given_and_sampled_sources_exclude_each_other() {
+    let parameters = Parameters { source: vec![1.into()], sources: Some(4), ..Parameters::default() };
+    let error = Job::new("bc", parameters).unwrap_err();
+    assert!(matches!(error, Error::InvalidInput(_)), "{error:?}");
 }
 
 #[test]

@@ -305,3 +305,47 @@ fn pieces_are_counted_as_slices() {
     db.checkpoint(None).unwrap();
     assert_eq!(pieces(), of(1, 1.0), "and none in a snapshot");
 }
+
+#[test]
+fn ids_beyond_the_bound_are_answered() {
+    let db = Database::in_memory(Options::default()).unwrap();
+    db.apply(&[Update::add_edge(1, 2)]).unwrap();
+    let view = db.view().unwrap();
+    for view in [view.filter(Some("TRUE"), None).unwrap(), view] {
+        for vertex in [2, 7, u32::MAX] {
+            assert!(!view.is_live(vertex));
+            assert!(matches!(view.out_degree(vertex), Err(Error::InvalidInput(_))));
+            assert!(matches!(view.in_degree(vertex), Err(Error::InvalidInput(_))));
+            assert!(view.vertex_properties(vertex).unwrap().is_empty());
+        }
+        assert_eq!((view.out_degree(0).unwrap(), view.in_degree(1).unwrap()), (1, Some(1)));
+    }
+}
+
+#[test]
+fn no_sources_mean_all_vertices() {
+    let db = Database::in_memory(Options::default()).unwrap();
+    db.apply(&[Update::add_edge(1, 2), Update::add_edge(2, 3)]).unwrap();
+    let view = db.view().unwrap();
+    let all = [1, 2, 3].map(Key::from);
+    assert_eq!(
+        (view.bc(&[]).unwrap(), view.closeness(&[]).unwrap()),
+        (view.bc(&all).unwrap(), view.closeness(&all).unwrap())
+    );
+    assert!(view.bc(&[]).unwrap()[1] > 0.0);
+}
+
+#[test]
+fn vertex_export_names_the_memory_it_needs() {
+    let scene = words();
+    let export = |memory: u64| {
+        let session = Session::new(2).unwrap().with_memory(Some(memory));
+        let options = OpenOptions { read_only: true, ..OpenOptions::from(&session) };
+        let view = Database::open_with(scene.path(), &options).unwrap().view().unwrap();
+        let path = scene.folder.path().join("vertices.csv");
+        write_file(&path, |output| view.export_vertices(ExportFormat::CSV, output))
+    };
+    let Err(Error::Memory { needed, budget: 1, .. }) = export(1) else { panic!("a budget of a byte is too small") };
+    assert!(matches!(export(needed - 1), Err(Error::Memory { .. })));
+    export(needed).unwrap();
+}

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anden::graph::Graph;
 use anden::{Database, Error, GraphKind, Job, Key, Neighbors, OpenOptions, Parameters, Session, Update, View};
@@ -240,6 +242,9 @@ fn a_wrong_predicate_is_refused_with_its_character() {
         ("amount LIKE 'x'", "character 1: text expected, found amount of type i64"),
         ("amount & 1.5 = 1", "character 1: bits are those of whole numbers, not of type f64"),
         ("amount IN (SELECT 1)", "character 1: amount IN (SELECT 1) is not possible here"),
+        ("amount > 3\n  AND price < 2", r#"line 2, character 7: there is no property "price": edges"#),
+        ("amount\n>", "line 2, character 2: Expected: an expression, found: EOF"),
+        ("amount > 3\nAND 'x", "line 2, character 5: "),
         ("amount / 0 = 1", "a calculation fails: Divide by zero error"),
     ] {
         let found = refusal(&view, text);
@@ -328,4 +333,102 @@ fn a_chosen_weight_stays_chosen() {
     };
     assert_eq!(distance(&view), 2);
     assert_eq!(distance(&view.filter(Some("kind = 'a'"), None).unwrap()), 5);
+}
+
+/// The vertices of a part with keys below 6, tested one by one before a layout and read from the lists after it.
+fn shown(part: &View) -> [Vec<u64>; 2] {
+    let keys = || (0..6).filter(|&key| part.vertex(key).is_ok()).collect();
+    let before = keys();
+    part.vertices_by_key().unwrap();
+    [before, keys()]
+}
+
+#[test]
+fn negative_zero_and_nan_compare_as_in_sql() {
+    let db = Database::in_memory(anden::Options::default()).unwrap();
+    let values = [0.0, -0.0, f64::NAN, -f64::NAN, 7.0, f64::NEG_INFINITY];
+    let updates: Vec<_> = (0_u64..).zip(values).map(|(key, value)| Update::set_vertex(key, "x", value)).collect();
+    db.apply(&updates).unwrap();
+    let view = db.view().unwrap();
+    let cases: [(&str, &[u64]); 9] = [
+        ("x = 0", &[0, 1]),
+        ("x = -0.0", &[0, 1]),
+        ("x >= 0", &[0, 1, 2, 3, 4]),
+        ("x < 0", &[5]),
+        ("x > 5", &[2, 3, 4]),
+        ("x <> x", &[]),
+        ("x BETWEEN 0 AND 7", &[0, 1, 4]),
+        ("x IN (0, 7)", &[0, 1, 4]),
+        ("-x = 0", &[0, 1]),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(shown(&view.filter(None, Some(text)).unwrap()), [expected, expected], "{text}");
+    }
+}
+
+#[test]
+fn properties_of_excluded_vertices_are_null() {
+    let db = Database::in_memory(anden::Options::default()).unwrap();
+    db.apply(&(0..6_u64).map(|key| Update::set_vertex(key, "x", key as i64)).collect::<Vec<_>>()).unwrap();
+    let view = db.view().unwrap();
+    let values = |part: &View| {
+        let column = part.vertex_property("x").unwrap();
+        assert_eq!(column.len(), view.vertex_bound());
+        for key in 0..6_u64 {
+            let vertex = view.vertex(key).unwrap();
+            let is_there = !part.vertex_properties(vertex).unwrap().is_empty();
+            assert_eq!(is_there, !column.is_null(vertex as usize), "{key}");
+        }
+        column.iter().filter(|value| !value.is_null()).map(|value| value.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(values(&view), ["0", "1", "2", "3", "4", "5"]);
+    let part = view.filter(None, Some("x > 1")).unwrap();
+    let both = part.filter(None, Some("x < 4")).unwrap();
+    assert_eq!(
+        (values(&part), values(&both)),
+        (vec!["2".into(), "3".into(), "4".into(), "5".into()], vec!["2".into(), "3".into()])
+    );
+    part.vertices_by_key().unwrap();
+    let after = part.filter(Some("TRUE"), None).unwrap();
+    assert_eq!((values(&part), values(&after)), (values(&after), vec!["2".into(), "3".into(), "4".into(), "5".into()]));
+}
+
+/// Cancels work on request, and counts the layouts that begin.
+#[derive(Default)]
+struct Layouts {
+    num_begun: AtomicU64,
+    is_cancelled: AtomicBool,
+}
+
+impl anden::Progress for Layouts {
+    fn stage(&self, name: &str, _: Option<u64>) {
+        self.num_begun.fetch_add(u64::from(name == "filter"), Ordering::Relaxed);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+}
+
+#[test]
+fn a_failed_layout_is_tried_again_by_kernels() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let db = Database::create(&path, anden::Options { edge_properties: true, ..anden::Options::default() }).unwrap();
+    db.apply(&[Update::add_edge_with(1, 2, [("amount", 3_i64)]), Update::add_edge(1, 3)]).unwrap();
+    db.close().unwrap();
+    let progress = Arc::new(Layouts::default());
+    let session = Session::new(1).unwrap().with_progress(progress.clone());
+    let db = Database::open_with(&path, &OpenOptions::from(&session)).unwrap();
+    let part = db.view().unwrap().filter(Some("amount > 2"), None).unwrap();
+    progress.is_cancelled.store(true, Ordering::Relaxed);
+    for _ in 0..3 {
+        assert_eq!(part.num_edges(), 2, "the whole graph");
+        assert!(part.graph().check().is_err());
+    }
+    assert_eq!(progress.num_begun.load(Ordering::Relaxed), 1);
+    assert!(matches!(part.wcc(), Err(Error::Cancelled)));
+    progress.is_cancelled.store(false, Ordering::Relaxed);
+    assert_eq!((part.wcc().unwrap(), part.num_edges()), (vec![0, 0, 2], 1));
+    part.graph().check().unwrap();
 }

@@ -75,6 +75,10 @@ fn views_of_types_and_labels_hold_what_has_them() {
     assert_eq!(all_edges(&view.types(&["KNOWS", "LIKES"]).unwrap()), all_edges(&view));
     let people = view.labels(&["Person"]).unwrap();
     assert_eq!((all_edges(&people), people.num_vertices()), (knows.map(str::to_owned).to_vec(), 3));
+    assert_eq!(
+        (people.known_labels().unwrap(), view.labels(&["Post"]).unwrap().known_labels().unwrap()),
+        (vec!["Admin".to_owned(), "Person".to_owned()], vec!["Post".to_owned()])
+    );
     assert_eq!(view.labels(&["Admin"]).unwrap().num_vertices(), 1);
     assert_eq!(view.labels(&["Admin", "Post"]).unwrap().num_vertices(), 3);
     // A filter of a filtered view. The properties stay.
@@ -133,4 +137,24 @@ fn graphs_without_types_or_labels_say_so() {
     options.source.edges = vec![EdgeInput { source_space: None, target_space: None, ..edges(more, "LIKES", ("", "")) }];
     let error = db.append_files(&[], &options).unwrap_err().to_string();
     assert!(error.contains("type") && error.contains("without properties of edges"), "{error}");
+}
+
+#[test]
+fn labels_in_many_sets_select_their_vertices() {
+    let db = Database::in_memory(anden::Options::default()).unwrap();
+    let labels = |key: u64, text: &str| Update::set_vertex(key, "labels", text.to_owned());
+    // The distinct sets take more text than a predicate may have.
+    let mut updates: Vec<_> = (0..5_000).map(|key| labels(key, &format!("Person{key};User_1;Reader"))).collect();
+    updates.extend([
+        labels(5_000, ""),
+        labels(5_001, "UserX1;Person7"),
+        labels(5_002, "User_1"),
+        labels(5_003, ";a\\b"),
+    ]);
+    db.apply(&updates).unwrap();
+    let view = db.view().unwrap();
+    let count = |labels: &[&str]| view.labels(labels).unwrap().num_vertices();
+    assert_eq!((count(&["User_1"]), count(&["Reader"]), count(&["Reader", "Person%", ""])), (5_001, 5_000, 5_000));
+    assert_eq!((count(&["Reader", "UserX1", "a\\b"]), count(&["Person7"]), count(&[""])), (5_002, 2, 0));
+    assert!(!view.known_labels().unwrap().contains(&String::new()));
 }

@@ -15,6 +15,7 @@ use super::parse;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Version and access")]
 pub struct Selection {
+    // `global` lets these options also stand behind the question of `query`.
     /// Read this snapshot, by number or name [default: everything committed]
     #[arg(long, global = true, value_name = "N|NAME", conflicts_with = "window", allow_negative_numbers = true)]
     pub snapshot: Option<String>,
@@ -160,6 +161,7 @@ pub enum Query {
         /// List the first N paths with the fewest edges, and how many exist; parallel edges do not make different paths
         #[arg(long, value_name = "N", conflicts_with_all = ["weighted", "weight", "all"], allow_negative_numbers = true)]
         count: Option<usize>,
+        // Rows describe the edges of one path, so a list of paths has none.
         /// Print a row for each edge of the path with these columns: `source`, `target`, `weight`, `number` and edge
         /// properties. Of parallel edges, the lightest if weights count, else the first
         #[arg(long = "return", value_name = "NAME,…", value_parser = parse::names, conflicts_with_all = ["all", "count"])]
@@ -275,6 +277,7 @@ fn export_about() -> String {
 }
 
 fn export_formats() -> impl TypedValueParser<Value = ExportFormat> {
+    // The formats of the library are the possible values, so the help is complete.
     let of_name = |name: String| ExportFormat::of_name(&name).ok_or("unknown format");
     PossibleValuesParser::new(ExportFormat::names()).try_map(of_name)
 }

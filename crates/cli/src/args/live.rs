@@ -77,6 +77,7 @@ fn durability(text: &str) -> Result<Durability, String> {
         None if text == "sync" => Ok(Durability::Sync),
         None if text == "none" => Ok(Durability::None),
         None if text == "batched" => Ok(Durability::batched()),
+        // `batched:20ms` is taken too: times have one form in all options.
         Some(("batched", time)) => parse::time(time).map(Durability::Batched).map_err(|_| expected()),
         _ => Err(expected()),
     }

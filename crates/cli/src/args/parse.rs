@@ -10,6 +10,7 @@ use anden::property::PropertyType;
 /// Parses a number of threads, from 1 to 4,096.
 pub fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
+        // A larger number is most likely a typing error, and would only exhaust the system.
         Ok(n @ 1..=4096) => Ok(n),
         _ => Err("expected a number from 1 to 4096".into()),
     }
@@ -29,6 +30,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
     let (number, unit) = text.split_at(digits);
     let unit = unit.trim_start();
+    // Case does not matter: a lower-case `m` cannot mean thousandths of a byte.
     let shift = match unit.to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
         "" => 0,
         "k" => 10,
@@ -43,6 +45,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         Err(_) if !number.contains('.') => None,
         Err(_) => number.parse::<f64>().ok().map(|x| (x * (1_u64 << shift) as f64) as u64),
     };
+    // Zero is refused too: no command works without memory.
     bytes.filter(|&n| n > 0).ok_or_else(|| "expected a size such as 512M or 4G".into())
 }
 
@@ -94,6 +97,7 @@ pub fn wanted(text: &str) -> Result<WantedProperties, String> {
 /// `Person;Actor:person=people.csv`.
 pub fn vertex_input(text: &str) -> Result<VertexInput, String> {
     let Some((names, path)) = named_file(text) else { return Ok(PathBuf::from(text).into()) };
+    // An empty name before or after a colon stands for no label or no key space.
     let mut names = names.split(':').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty()));
     match (names.next().flatten(), names.next().flatten(), names.next(), path) {
         (.., "") => Err("expected a file after =".into()),
@@ -110,6 +114,7 @@ pub fn edge_input(text: &str) -> Result<EdgeInput, String> {
     let mut names = names.split(':').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty()));
     match (names.next().flatten(), names.next(), names.next(), names.next()) {
         (Some(edge_type), None, ..) => Ok(EdgeInput { path, edge_type, source_space: None, target_space: None }),
+        // One key space alone is refused: it could belong to either end.
         (Some(edge_type), Some(source_space), Some(target_space), None) => {
             Ok(EdgeInput { path, edge_type, source_space, target_space })
         }
@@ -133,6 +138,7 @@ pub fn names(text: &str) -> Result<Vec<String>, String> {
 /// Parses a comment character: punctuation, but no quote.
 pub fn mark(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
+        // A letter, a digit or a blank could begin a key, and a quote begins a field.
         [mark] if mark.is_ascii_punctuation() && *mark != b'"' => Ok(*mark),
         _ => Err("expected one character of punctuation, such as #, and no quote".into()),
     }
@@ -140,6 +146,7 @@ pub fn mark(text: &str) -> Result<u8, String> {
 
 /// Parses a property with its type: `size:i64`. A name may contain colons, a type cannot.
 pub fn property_type(text: &str) -> Result<(String, PropertyType), String> {
+    // From the right, because only a name may contain colons.
     let split = text.rsplit_once(':').filter(|(name, _)| !name.is_empty());
     let found = split.and_then(|(name, of)| Some((name.to_owned(), PropertyType::of_name(of)?)));
     found.ok_or_else(|| {
@@ -151,6 +158,7 @@ pub fn property_type(text: &str) -> Result<(String, PropertyType), String> {
 /// Parses a number from 0 to 1.
 pub fn fraction(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
+        // The range excludes NaN.
         Ok(x) if (0.0..=1.0).contains(&x) => Ok(x),
         _ => Err("expected a number from 0 to 1".into()),
     }

@@ -90,6 +90,7 @@ pub struct ParameterArgs {
 
 /// The kernels that take a parameter, and need this many sources if that is given.
 fn takers(parameter: Parameter, needs: Option<Sources>) -> String {
+    // The table of kernels decides, so a new kernel appears in the help texts by itself.
     let takes = Job::table().iter().filter(|kernel| kernel.parameters.contains(&parameter));
     let names = takes.filter(|kernel| needs.is_none_or(|needs| kernel.needs == needs)).map(|kernel| kernel.name);
     names.collect::<Vec<_>>().join(", ")

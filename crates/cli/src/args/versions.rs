@@ -161,10 +161,12 @@ pub struct RetainArgs {
 }
 
 fn snapshot_id(text: &str) -> Result<SnapshotId, String> {
+    // The library tells numbers from names.
     if text.is_empty() { Err("expected the number or the name of a snapshot".into()) } else { Ok(text.into()) }
 }
 
 fn retention(text: &str) -> Result<Retention, String> {
+    // The newest snapshot always stays, so zero would say less than what happens.
     let number = |text: &str| text.parse::<u32>().ok().filter(|&n| n > 0);
     let found = match text.split_once(':') {
         None if text == "all" => Some(Retention::All),
@@ -182,7 +184,7 @@ pub fn retention_text(retention: Retention) -> String {
         Retention::Last(n) => format!("last:{n}"),
         Retention::Named => "named".into(),
         Retention::Days(n) => format!("days:{n}"),
-        _ => "all".into(),
+        Retention::All => "all".into(),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::failure::{Result, complain};
 pub fn execute(global: &Global, args: &AppendArgs) -> Result {
     let inputs: Vec<InputPath> = args.inputs.iter().map(|path| input(path)).collect();
     let mut options = options(args)?;
+    // Checked with the removals, which may come from standard input too.
     require_one_stdin(inputs.iter().chain(&options.remove), &args.reading)?;
     let (session, watch) = session(global)?;
     let database = open_to_write(&args.database, &session)?;
@@ -89,10 +90,12 @@ fn table(database: &Database, report: &AppendReport) -> ConsoleTable {
 fn options(args: &AppendArgs) -> Result<AppendOptions> {
     Ok(AppendOptions {
         duplicates: match duplicates(args.duplicates, args.kind.multigraph)? {
+            // `None` leaves the rule to the engine, which knows the kind of graph.
             Duplicates::Auto => None,
             rule => Some(rule),
         },
         io_order: args.reading.io_order,
+        // `None` takes the budget of the session.
         memory: None,
         // The caller selects all properties if the graph has edge properties, once the database is open.
         source: sources(&args.reading, args.reading.format.0, WantedProperties::None),
@@ -115,6 +118,7 @@ fn expected(kind: &KindArgs, has_weight_column: bool) -> ExpectedGraph {
         keys: kind.ids.map(key_scheme),
         weights: match kind.weight_type {
             Some(weight_type) => ExpectedWeights::Of(weight_type_of(weight_type)),
+            // A graph without weights would lose the named column.
             None if kind.weights || has_weight_column => ExpectedWeights::Some,
             None => ExpectedWeights::Any,
         },

@@ -32,6 +32,7 @@ pub fn plot(console: &mut Console, name: &str, degrees: &DegreeStatistics) -> Re
     let (max, mean) = (count(degrees.max), real(degrees.mean));
     console.line(format_args!("{name}: max {max}, mean {mean}, percentiles {}", percentiles.join(", ")))?;
     // Logarithmic, because few vertices with high degrees would have no visible bar.
+    // One more than the count, because the logarithm of one is zero, and one vertex deserves a bar.
     let length = |vertices: u64| (vertices as f64 + 1.0).ln();
     let longest = degrees.bins.iter().map(|bin| length(bin.num_vertices)).fold(1.0, f64::max);
     let mut table = ConsoleTable::with_header(&["", "vertices", "(logarithmic)"]);

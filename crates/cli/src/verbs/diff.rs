@@ -48,6 +48,7 @@ fn print_json(console: &mut Console, diff: &Diff) -> Result {
     let edge = |edge: anden::Result<DiffEdge<'_>>| edge_json(diff, &edge?);
     let num_added = print_list(console, "added_edges", diff.added().map(edge))?;
     let num_removed = print_list(console, "removed_edges", diff.removed().map(edge))?;
+    // The count follows the list, so the list is never held in memory.
     console.bytes(format!(",\"added\":{num_added},\"removed\":{num_removed}").as_bytes())?;
     let key = |key: &Key| Ok(key_json(key));
     print_list(console, "added_vertices", diff.added_vertices()?.iter().map(key))?;
@@ -100,6 +101,7 @@ fn print(console: &mut Console, diff: &Diff) -> Result {
         true => print_pairs(console, diff)?,
         false => {
             // Removals come first, because a changed edge is removed and added.
+            // A removal takes no property values.
             diff.removed().try_for_each(|edge| edge_line(console, '-', &edge?, &[]))?;
             diff.added().try_for_each(|edge| added_line(console, diff, &edge?))?;
         }
@@ -121,6 +123,7 @@ fn print_numbered(console: &mut Console, diff: &Diff) -> Result {
         let edge = edge?;
         removed.insert(edge.number, edge);
     }
+    // An addition whose number was removed is a change, so all removed edges are read first.
     let mut changed = HashSet::new();
     for edge in diff.added() {
         let number = edge?.number;
@@ -149,6 +152,7 @@ fn print_pairs(console: &mut Console, diff: &Diff) -> Result {
     let mut removed = HashSet::new();
     for edge in diff.removed() {
         let edge = edge?;
+        // One line removes all edges of the pair, so print it at the first of them only.
         if removed.insert(pair(diff, &edge)) {
             console.line(format_args!("- {}", ends(&edge)))?;
             diff.edges_like(&edge)?.iter().try_for_each(|left| added_line(console, diff, left))?;
@@ -156,6 +160,7 @@ fn print_pairs(console: &mut Console, diff: &Diff) -> Result {
     }
     for edge in diff.added() {
         let edge = edge?;
+        // The edges of such a pair were printed with its removal.
         if !removed.contains(&pair(diff, &edge)) {
             added_line(console, diff, &edge)?;
         }
@@ -196,6 +201,7 @@ fn column(key: &impl ToString) -> String {
 
 /// Prints a property value of a vertex or edge; `of` holds the keys.
 fn property_line(console: &mut Console, of: &str, name: &str, value: PropertyValue<'_>) -> Result {
+    // `apply` reads this line, so names and values are quoted by its rules.
     let mut line = format!("p {of} ");
     push_update_column(&mut line, name);
     line.push(' ');

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anden::View;
 use anden::export::{ExportFormat, Output};
 use anden_formats::{Aside, OutputContent, require_uncompressed};
 use serde_json::json;
@@ -44,17 +45,21 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     };
     let vertices = args.vertices.as_ref().zip(vertex_format).map(vertices_aside).transpose()?;
     let left_out = view.left_out(format, vertex_format);
+    // Standard output holds the graph, so the report would be read as edges.
     if to_stdout {
         let written = view.export(format, &mut Output::stopping(&args.file, std::io::stdout(), &*watch));
         watch.clear();
         written?;
         say_left_out(global, &left_out);
-        return publish(vertices);
+        publish(vertices)?;
+        return say_matrix_rows(global, args, format, &view);
     }
     let (num_edges, file) = write_aside_watched(&args.file, &watch, |output| Ok(view.export(format, output)?))?;
+    // Vertices first: a reader that waits for the edges then finds both files.
     publish(vertices)?;
     publish(Some(file))?;
     watch.clear();
+    // The file may be gone by now, which is no reason to fail after the work.
     let bytes = std::fs::metadata(&args.file).map_or(0, |metadata| metadata.len());
     let seconds = start.elapsed().as_secs_f64();
     say_left_out(global, &left_out);
@@ -74,11 +79,17 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
             console.line(format_args!("wrote {}: {} vertices", path.display(), count(view.num_vertices() as u64)))?;
         }
     }
+    say_matrix_rows(global, args, format, &view)?;
+    console.finish()
+}
+
+/// Prints a note if the rows of a matrix do not tell the keys of their vertices.
+fn say_matrix_rows(global: &Global, args: &ExportArgs, format: ExportFormat, view: &View) -> Result {
     // Without the keys of the rows, the vertices of the matrix cannot be told.
     if format.has_matrix_rows() && args.vertices.is_none() && !global.quiet && !view.has_keys_of_matrix()? {
         complain("the rows of the matrix are not the keys: --vertices FILE writes the key of each row");
     }
-    console.finish()
+    Ok(())
 }
 
 /// Prints a note about properties that the files do not hold.

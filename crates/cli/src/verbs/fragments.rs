@@ -35,6 +35,7 @@ fn list_json(list: &ListFragments) -> Value {
 
 /// Prints both lists. Long lists are cut.
 pub fn print(console: &mut Console, fragments: &VertexFragments) -> Result {
+    // An undirected graph, or one without in-edges, has only one list of a vertex.
     print_list(console, if fragments.into.is_some() { "out-list" } else { "list" }, &fragments.out)?;
     fragments.into.as_ref().map_or(Ok(()), |list| print_list(console, "in-list", list))
 }
@@ -43,9 +44,11 @@ fn print_list(console: &mut Console, name: &str, list: &ListFragments) -> Result
     console.line(format_args!("\n{name}"))?;
     match &list.base {
         Some(keys) => console.line(format_args!("  base: {}", entries(keys)))?,
+        // A window starts from the snapshot before it, whose edges it does not show.
         None => console.line("  base: not shown in a window")?,
     }
     for delta in &list.deltas {
+        // An older snapshot can be read from a newer base by undoing deltas.
         let way = if delta.is_backward { ", applied backward" } else { "" };
         console.line(format_args!("  delta from snapshot {} to {}{way}", delta.from, delta.to))?;
         print_changes(console, &delta.added, &delta.removed)?;

@@ -72,6 +72,7 @@ fn generator(shape: &GeneratorShape) -> Result<(Generator, &GenerateCommon)> {
             (Generator::grid(&params), common)
         }
     };
+    // The generator has checked the shares, whose sum no single option shows.
     let generator = generator.and_then(|generator| match &common.weights {
         Some(weights) => generator.with_weights(weights.clone()),
         None => Ok(generator),
@@ -89,13 +90,15 @@ enum GeneratedForm {
 impl GeneratedForm {
     fn of(path: &Path, generator: &Generator) -> Result<Self> {
         let format = output_format(path, OutputContent::RandomEdges)?;
-        let refused = |why| Err(CommandFailure::failed(format!("{}: {why}", path.display())));
+        let refused = |why| Err(CommandFailure::Usage(format!("{}: {why}", path.display())));
+        // Readers take the ending for the layout, so a wrong one would not be read.
         if format == ExportFormat::GAPBS && generator.has_weights() {
             return refused("a .sg file holds no weights: call it .wsg");
         }
         if format == ExportFormat::WEIGHTED_GAPBS && !generator.has_weights() {
             return refused("a .wsg file needs --weights");
         }
+        // Both endings have one writer, so the name of the format decides.
         Ok(if format.name() == ExportFormat::GAPBS.name() { Self::Serialized } else { Self::Text })
     }
 

@@ -34,6 +34,7 @@ fn change(
     let (session, watch) = session(global)?;
     let start = Instant::now();
     let database = open_to_write(&args.database, &session)?;
+    // Building an index reads all values, so a signal must let it remove the unfinished file.
     watch.clean_up_from_here();
     let changed = body(&database);
     watch.clear();

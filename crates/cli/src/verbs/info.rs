@@ -135,6 +135,7 @@ fn ids(database: &Database) -> &'static str {
 
 /// In-degrees, if the graph has in-lists and they differ from the out-lists.
 fn distinct_in_degrees(view: &View) -> Result<Option<DegreeStatistics>> {
+    // Undirected lists are equal in both directions, so a second table would repeat the first.
     let is_distinct = view.is_directed() && view.has_in_edges();
     Ok(if is_distinct { Some(view.in_degree_statistics()?) } else { None })
 }
@@ -154,6 +155,7 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
     });
     kind.push(format!("{} keys", ids(database)));
     let pages = [("dense", stats.dense_pages), ("empty", stats.empty_pages), ("patched", stats.patched_pages)];
+    // A kind of page that does not occur is left out, to keep the line short.
     let pages: Vec<String> =
         pages.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{} {kind}", count(*n as u64))).collect();
     let pieces = view.piece_statistics()?;

@@ -12,6 +12,7 @@ pub fn say_skipped(global: &Global, num_skipped: u64, first: Option<&str>) {
     if let Some(line) = first.filter(|_| !global.quiet) {
         match num_skipped {
             1 => complain(&format!("skipped 1 line: {line}")),
+            // Only the first error is shown: a wrong separator would fill the screen.
             _ => complain(&format!("skipped {} lines, the first: {line}", count(num_skipped))),
         }
     }
@@ -34,6 +35,7 @@ fn column(column: &ColumnName) -> Value {
 
 /// The option value of a rule for parallel edges; `None` if repeated edges are refused.
 fn rule(duplicates: Duplicates) -> Option<&'static str> {
+    // A repeated edge that is refused has no rule, so it has no option value either.
     Duplicates::ALL.iter().find(|(rule, _)| *rule == duplicates).map(|(_, name)| *name)
 }
 
@@ -83,6 +85,7 @@ pub fn add_rows(table: &mut ConsoleTable, input: &InputReport, num_skipped: u64)
     for (name, number) in
         [("  loops", input.loops), ("  comment lines", input.comment_lines), ("  skipped", num_skipped)]
     {
+        // Rows of zeros would hide the few that say something about this input.
         if number > 0 {
             table.pair(name, count(number));
         }

@@ -51,7 +51,8 @@ pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
     let report = applied.and_then(|report| database.close().map(|()| report));
     watch.clear();
     let report = report?;
-    let rate = report.updates as f64 / report.seconds.max(f64::MIN_POSITIVE);
+    // A tiny file may take no measurable time: a nanosecond keeps the rate finite.
+    let rate = report.updates as f64 / report.seconds.max(1e-9);
     let mut console = Console::after("the updates were applied");
     if global.json {
         console.object(&json!({
@@ -120,7 +121,9 @@ impl Acks {
             return Ok(Self { name, output: Some(Box::new(std::io::stdout())), file: None });
         }
         let failed = |error| CommandFailure::failed(format!("{name}: cannot write: {error}"));
+        // Not truncated yet: until the database is open, the old numbers count.
         let file = File::options().write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        // A second handle of the file for `clear`, because the box hides its type.
         let output: Box<dyn Write> = Box::new(file.try_clone().map_err(failed)?);
         Ok(Self { name, output: Some(output), file: Some(file) })
     }

@@ -77,6 +77,7 @@ fn table(database: &Database, report: &LoadReport) -> ConsoleTable {
         GraphKind::Directed if options.ordered => "ordered",
         GraphKind::Directed => "directed",
     };
+    // A tiny input may take no measurable time.
     let rate = count((report.edges as f64 / report.seconds.max(1e-9)) as u64);
     table.pair("  vertices", count(report.vertices)).pair("  edges", format!("{}, {graph_kind}", count(report.edges)));
     add_rows(&mut table, &report.input, report.skipped);
@@ -96,6 +97,7 @@ fn options(args: &LoadArgs) -> Result<LoadOptions> {
     let LoadFormat(format) = args.reading.format;
     let weights = weight_type(args, format);
     let keys = args.ids.map_or_else(|| usual_keys(&args.reading), key_scheme);
+    // Dense keys are read as integers; only the store treats them otherwise.
     let key_kind = if keys == KeyScheme::String { KeyKind::String } else { KeyKind::Integer };
     let source = SourceOptions { weights, keys: key_kind, ..sources(&args.reading, format, WantedProperties::All) };
     let graph = Options {
@@ -111,6 +113,7 @@ fn options(args: &LoadArgs) -> Result<LoadOptions> {
     let spread = Spread { num_snapshots: args.snapshots, first_share: args.first_share, seed: args.seed.unwrap_or(1) };
     Ok(LoadOptions {
         graph,
+        // Without a choice, an input such as GraphML may say whether edges are directed.
         follows_inputs: !(args.undirected || args.directed || args.ordered),
         duplicates,
         io_order: args.reading.io_order,
@@ -165,6 +168,7 @@ pub fn duplicates(rule: Option<LoadDuplicates>, is_multigraph: bool) -> Result<D
 /// The default type of keys: strings if key spaces are given.
 fn usual_keys(reading: &ReadingArgs) -> KeyScheme {
     let of_edges = reading.edges.iter().any(|input| input.source_space.is_some() || input.target_space.is_some());
+    // Key spaces prefix each key with text, as in `person:7`.
     match of_edges || reading.vertices.iter().any(|input| input.space.is_some()) {
         true => KeyScheme::String,
         false => KeyScheme::Integer,

@@ -22,6 +22,7 @@ pub fn completions(global: &Global, shell: clap_complete::Shell) -> Result {
 pub fn pages(global: &Global, directory: Option<&Path>) -> Result {
     require_text(global, "man")?;
     let mut command = without_help(Cli::command());
+    // Global options reach the subcommands when the command is built.
     command.build();
     let Some(directory) = directory else {
         let mut page = Vec::new();

@@ -54,6 +54,7 @@ pub fn execute(global: &Global, args: &QueryArgs) -> Result {
     let view = view(&database, &args.selection, global)?;
     let start = Instant::now();
     let answer = answer(&view, &args.query);
+    // Before the note and the output, which would add to the time of the question.
     let seconds = start.elapsed().as_secs_f64();
     watch.clear();
     let answer = answer?;
@@ -65,6 +66,7 @@ pub fn execute(global: &Global, args: &QueryArgs) -> Result {
     if global.json {
         let mut object = json!({ "seconds": seconds, "result": answer.json() });
         match &answer {
+            // One list for each property of parallel edges, in the order of the edges.
             Answer::Edge(edges, has_properties) if !edges.is_empty() => {
                 if edges.iter().any(|edge| edge.number.is_some()) {
                     object["numbers"] = edges.iter().map(|edge| json!(edge.number)).collect();
@@ -114,6 +116,7 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
         }
         Query::Reachable { u, v } => Answer::Bool(view.is_reachable(u.as_str(), v.as_str())?),
         Query::Find { name, value, listing } => {
+            // Text from the command line has no type; the property's type decides.
             let value = NewValue::Text { text: value.clone(), is_quoted: false };
             let found = view.find_vertices(name, value)?;
             let found = found.into_iter().map(|vertex| Ok(view.key(vertex)?)).collect::<Result<_>>()?;
@@ -121,6 +124,7 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
         }
         Query::Degrees { direction } => {
             let name = match direction.neighbors() {
+                // Degrees of both directions are equal here, so one name suffices.
                 _ if !view.is_directed() => "degree",
                 Neighbors::Out => "out-degree",
                 Neighbors::In => "in-degree",
@@ -152,6 +156,7 @@ fn names(columns: &Option<Vec<String>>) -> Option<Vec<&str>> {
 
 /// The first rows of a batch, up to the limit.
 fn listed(batch: &RecordBatch, listing: &Listing) -> Result<Answer> {
+    // Sliced first, so that rows beyond the limit are not converted.
     let num_rows = batch.num_rows().min(listing.limit.unwrap_or(usize::MAX));
     Ok(Answer::Rows(AnswerRows::new(&batch.slice(0, num_rows))?))
 }
@@ -319,6 +324,7 @@ impl Vertex {
 fn edge_text(edge: &FoundEdge, has_properties: bool) -> String {
     let weight = edge.weight.iter().map(|weight| format!("weight {weight}"));
     let properties = edge.properties.iter().map(|(name, value)| format!("{name} {}", value.as_value()));
+    // An edge without values must not look like one whose values are not shown.
     let none = (has_properties && edge.properties.is_empty()).then(|| "no properties".to_owned());
     let values: Vec<_> = weight.chain(properties).chain(none).collect();
     let number = edge.number.map(|number| format!("#{number}"));
@@ -335,6 +341,7 @@ fn named_json(properties: &QueryProperties) -> Value {
 
 /// The length of a path as text.
 fn length_text(path: &Path) -> String {
+    // A path without edges still has one vertex, so the subtraction cannot wrap.
     let steps = steps_text(path.vertices.len() as u64 - 1);
     match path.length {
         PathLength::Hops(_) => format!("a path of {steps}"),

@@ -44,6 +44,7 @@ impl AnswerRows {
 
     /// Prints a header, then one line for each row.
     pub fn print(&self, console: &mut Console) -> Result {
+        // One buffer for all rows: a listing may have millions.
         let mut line = String::new();
         self.names.iter().for_each(|name| push_cell(&mut line, PropertyValue::String(name)));
         // Every cell begins with a tab, so the first tab of a line goes.
@@ -62,6 +63,7 @@ fn push_cell(line: &mut String, value: PropertyValue<'_>) {
     line.push('\t');
     match value {
         PropertyValue::Null => {}
+        // An empty string gets quotes, because an empty cell means null.
         PropertyValue::String(text) if text.is_empty() || text.contains(['\t', '\n', '\r', '"']) => {
             push_update_column(line, text);
         }

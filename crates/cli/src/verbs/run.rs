@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
-use anden::export::{ExportFormat, Output, write_file};
+use anden::export::{ExportFormat, Output};
 use anden::job::{JobOutput, Value, Values};
 use anden::{Job, Key, Parameters, View};
 use anden_formats::OutputContent;
 use serde_json::{Map, json};
 
-use super::{add_prefetch_json, note_unknown_types, open_selected, output_format, session, view};
+use super::{add_prefetch_json, note_unknown_types, open_selected, output_format, session, view, write_aside_watched};
 use crate::args::{Global, RunArgs};
 use crate::console::{Console, ConsoleTable, count, duration, scores, size};
 use crate::failure::{CommandFailure, Result};
 use crate::text::{key_text, push_key, push_value, value_json, value_text};
+use crate::watch::Watch;
 
 /// Runs a kernel one or more times. Prints, writes and checks the result of the last run.
 pub fn execute(global: &Global, args: &RunArgs) -> Result {
@@ -45,9 +46,10 @@ pub fn execute(global: &Global, args: &RunArgs) -> Result {
     if let (Some(path), Some(format)) = (&args.output, format) {
         // A kernel leaves no files, so only now a signal must not end the process at once.
         watch.clean_up_from_here();
-        write_values(&job, &output, &view, path, format)?;
+        write_values(&job, &output, &view, &watch, path, format)?;
     }
-    let mut console = Console::new();
+    let has_written = args.output.is_some() && !to_stdout;
+    let mut console = if has_written { Console::after("the file was written") } else { Console::new() };
     if global.json {
         console.object(&runs.json(&job, &output, &view, session.num_threads(), args))?;
     } else if !(to_stdout || global.quiet && args.output.is_some()) {
@@ -75,6 +77,7 @@ fn job(args: &RunArgs) -> Result<Job> {
     };
     Job::new(&args.kernel, parameters).map_err(|error| match error {
         error @ anden::Error::Unsupported(_) => error.into(),
+        // A parameter that this kernel does not take is a fault of the command line: status 2.
         misfit => CommandFailure::Usage(misfit.to_string()),
     })
 }
@@ -143,6 +146,7 @@ impl RunMeasurements {
         ))?;
         let mut table = ConsoleTable::new();
         let spread = match self.seconds.iter().copied().reduce(f64::max) {
+            // Only for several runs: a single one has no spread.
             Some(slowest) if self.seconds.len() > 1 => {
                 let fastest = self.seconds.iter().copied().fold(f64::INFINITY, f64::min);
                 format!(" (median of {}: {} to {})", self.seconds.len(), duration(fastest), duration(slowest))
@@ -161,6 +165,7 @@ impl RunMeasurements {
             table.pair(&format!("  {}", name.replace('_', " ")), value_text(value));
         }
         console.table(&table)?;
+        // Rankings follow the table, because their columns have other widths.
         for (name, value) in &output.summary {
             if let Value::Ranking(ranking) = value {
                 console.line(format_args!("  {name}"))?;
@@ -179,6 +184,7 @@ impl RunMeasurements {
 /// The median; 0 without values.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
+    // A total order, because `sort` needs one and floats have none.
     sorted.sort_by(f64::total_cmp);
     match sorted.len() {
         0 => 0.0,
@@ -188,7 +194,14 @@ fn median(values: &[f64]) -> f64 {
 }
 
 /// Writes the key and the value of each vertex, in ascending order of keys.
-fn write_values(job: &Job, output: &JobOutput, view: &View, path: &Path, format: ExportFormat) -> Result {
+fn write_values(
+    job: &Job,
+    output: &JobOutput,
+    view: &View,
+    watch: &Watch,
+    path: &Path,
+    format: ExportFormat,
+) -> Result {
     let Some(values) = output.values() else {
         let kernel = job.kernel().name;
         return Err(CommandFailure::failed(format!("--output: {kernel} gives no value for each vertex")));
@@ -197,13 +210,14 @@ fn write_values(job: &Job, output: &JobOutput, view: &View, path: &Path, format:
     if path == Path::new("-") {
         return write_lines(&mut Output::new(path, std::io::stdout()), &values, view);
     }
-    write_file(path, |output| {
+    let ((), file) = write_aside_watched(path, watch, |output| {
         // Text follows Graphalytics, which has words for missing values.
         if format == ExportFormat::EDGE_LIST {
             return write_lines(output, &values, view);
         }
         Ok(view.export_values(job.value_name(), &values, format, output)?)
-    })
+    })?;
+    Ok(file.publish().map_err(anden::Error::from)?)
 }
 
 /// Writes `key value` lines as in Graphalytics.
@@ -211,6 +225,7 @@ fn write_lines(output: &mut Output<'_>, values: &Values<'_>, view: &View) -> Res
     let progress = view.context().progress;
     let mut line = String::new();
     for vertex in view.vertices_by_key()? {
+        // A signal only cancels by now, so check for each line.
         progress.check().map_err(anden::Error::from)?;
         line.clear();
         push_key(&mut line, view.key_ref(vertex)?);

@@ -32,6 +32,7 @@ pub fn execute(global: &Global, args: &DatabaseArgs) -> Result {
         for info in &snapshots {
             table.row([
                 info.number.to_string(),
+                // A dash, because an empty cell would shift the columns for `awk`.
                 info.name.clone().unwrap_or_else(|| "-".into()),
                 utc(info.unix_time),
                 count(info.num_vertices),

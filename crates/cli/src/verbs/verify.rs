@@ -11,6 +11,7 @@ use crate::failure::Result;
 pub fn execute(global: &Global, args: &DatabaseArgs) -> Result {
     let (session, watch) = session(global)?;
     let start = std::time::Instant::now();
+    // Opened with the WAL, so commits that no snapshot has are checked too.
     let database = open(&args.database, &session)?;
     let report = database.verify();
     watch.clear();

@@ -44,6 +44,7 @@ pub fn drop(global: &Global, args: &DropArgs) -> Result {
     let start = Instant::now();
     let database = open_to_write(&args.database, &session)?;
     watch.clean_up_from_here();
+    // Read before the drop, to show how much space it freed.
     let before = database.stats().storage.bytes;
     let dropped = database.drop_snapshots(&args.snapshots);
     watch.clear();

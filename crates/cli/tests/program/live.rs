@@ -238,6 +238,8 @@ fn one_file_for_two_options_is_refused() {
         scene.anden(&["export", "db", "edges.csv", "--vertices", vertices]).refused(&["--vertices"]);
         scene.write("edges.csv", "");
     }
+    // Neither file exists yet.
+    scene.anden(&["export", "db", "new.csv", "--vertices", "./new.csv"]).refused(&["--vertices"]);
 }
 
 #[test]

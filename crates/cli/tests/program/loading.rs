@@ -283,9 +283,11 @@ fn every_format_of_export_is_one_of_load() {
     scene
         .anden(&["export", "db", "b.txt", "--vertices", "c.txt"])
         .failed(&["c.txt: the key", "does not fit in a list of keys: write CSV"]);
-    let ran = scene.anden(&["export", "db", "a.mtx"]);
-    assert_eq!(ran.status, 0);
-    assert!(ran.stderr.contains("--vertices FILE writes the key of each row"), "{}", ran.stderr);
+    for output in [&["a.mtx"][..], &["-", "--format", "mtx"]] {
+        let ran = scene.anden(&[&["export", "db"], output].concat());
+        assert_eq!(ran.status, 0);
+        assert!(ran.stderr.contains("--vertices FILE writes the key of each row"), "{}", ran.stderr);
+    }
     let report = scene.json(&["load", "mtx", "a.mtx", "--weights"]);
     assert_eq!((report["vertices"].as_u64(), report["edges"].as_u64()), (Some(4), Some(2)));
     scene.anden(&["export", "mtx", "a.sg", "--quiet"]).succeeded();

@@ -279,3 +279,21 @@ fn integer_keys_have_no_sign() {
     scene.anden(&["apply", "db", "updates.txt"]).succeeded();
     assert_eq!(scene.json(&["query", "db", "edge", "1", "9"])["result"], true);
 }
+
+#[test]
+fn weights_and_the_ending_must_agree() {
+    let scene = Scene::new();
+    let grid = ["generate", "grid", "--width", "2", "--height", "2"];
+    scene.anden(&[&grid[..], &["--weights", "1..9", "-o", "x.sg"]].concat()).refused(&["x.sg", "call it .wsg"]);
+    scene.anden(&[&grid[..], &["-o", "x.wsg"]].concat()).refused(&["x.wsg", "needs --weights"]);
+    assert_eq!(scene.names(), [""; 0]);
+}
+
+#[test]
+fn a_failed_report_says_that_values_are_written() {
+    let scene = Scene::with_small(&[]);
+    let (status, message) = with_full_output(&scene, &["run", "db", "wcc", "--output", "values.txt"]);
+    assert_eq!(status, Some(1), "{message}");
+    assert!(message.contains("the file was written, but standard output"), "{message}");
+    assert!(!scene.read("values.txt").is_empty());
+}

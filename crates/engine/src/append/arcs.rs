@@ -42,6 +42,7 @@ pub(crate) struct RemovedEntries {
 pub(crate) fn removed(blocks: Vec<RequestBlock>, expand: Expand) -> RemovedEntries {
     let mut removed = RemovedEntries::default();
     for (source, target) in blocks.into_iter().flat_map(|block| block.edges) {
+        // An end without an id was never a vertex, so no list can have the edge.
         if source == NO_VERTEX || target == NO_VERTEX {
             removed.num_unknown += 1;
         } else {
@@ -72,6 +73,7 @@ pub(crate) fn sort_arcs(
     // A stable sort, so that parallel arcs stay in input order.
     sort_in_parallel(&mut arcs, pool, |arcs| arcs.sort_by_key(key));
     if graph.has_rows() {
+        // With rows, the last edge of the input replaces the earlier ones.
         merge_arcs(&mut arcs, |_, next| Some(next));
         return Ok(arcs);
     }
@@ -101,6 +103,7 @@ fn merge_parallel<P: Payload + Weight>(
         let (first, second) = (P::of_bits(kept.weight), P::of_bits(next.weight));
         let merged = first.merge(second, duplicates).map(|merged| ArcData::of_weight(merged.bits()));
         if merged.is_none() {
+            // Reported after the pass, because the closure cannot return an error.
             beyond = beyond.or(Some((first, second)));
         }
         merged

@@ -84,6 +84,7 @@ impl ExpectedGraph {
         if asked != is {
             return misfit(format!("is {is}, not {asked}"));
         }
+        // An undirected graph has no in-lists of its own to miss.
         if self.out_only && graph.in_edges && graph.graph_kind == GraphKind::Directed {
             return misfit("has in-edges, which every append keeps".into());
         }
@@ -159,6 +160,7 @@ impl AppendOptions {
             comment: self.source.comment,
             trim: self.source.trim,
             block_bytes: self.source.block_bytes,
+            // A line with one key removes a vertex, where an input of edges would refuse it.
             lone_keys: LoneKeys::Vertices,
             ..SourceOptions::default()
         }
@@ -166,6 +168,7 @@ impl AppendOptions {
 
     /// The treatment of parallel edges in `graph`.
     pub(crate) fn duplicates(&self, graph: &GraphOptions) -> Duplicates {
+        // The kind of graph comes first: only a simple graph without edge properties leaves a choice.
         match (graph.multigraph, graph.edge_properties) {
             (true, _) => Duplicates::Keep,
             (false, true) => Duplicates::Last,

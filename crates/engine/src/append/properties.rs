@@ -108,6 +108,7 @@ pub(crate) fn joined_schema(
         match known.find(name).and_then(|place| Some((place, known.get(place)?.1))) {
             None => places.push(all.add(name.to_owned(), property_type)?),
             Some((place, expected)) if expected == property_type => places.push(place),
+            // Another type would make old and new values of one property differ in meaning.
             Some((_, expected)) => {
                 let what = format!("the property {name:?}{of} is of type {expected}, not {property_type}");
                 return Err(Error::options(what));
@@ -125,6 +126,7 @@ pub(crate) fn vertex_rows(blocks: &mut [RequestBlock], places: &[usize]) -> (Vec
         let columns = std::mem::take(&mut block.properties).into_iter();
         let columns: Vec<_> = columns.map(|(place, column)| (places[place], column)).collect();
         let vertices = std::mem::take(&mut block.vertices);
+        // Rows without values do not count as repeated.
         if let Some(&(place, _)) = columns.first() {
             with_values.extend(vertices.iter().map(|&vertex| (place, vertex)));
         }

@@ -179,6 +179,7 @@ fn take_as<K: InputKey>(
             block.vertices.push(key_in_text(vertex, scheme, &mut block.text)?);
         }
         sequence += 1;
+        // One worker takes all, because a program's changes are in memory already.
         collector.take(0, block.sequence, &block, values)
     };
     for (i, edges) in edges.chunks(EDGES_AT_ONCE).enumerate() {
@@ -248,6 +249,7 @@ struct RequestWorker<T> {
 impl<'a, K: InputKey> Collector<'a, K> {
     fn new(reading: AppendContext<'a>) -> Self {
         let worker = |_| {
+            // First positions are needed only if ids follow the input.
             Mutex::new(RequestWorker { table: K::Table::new(reading.io_order), table_bytes: 0, blocks: Vec::new() })
         };
         Self {
@@ -333,6 +335,7 @@ impl<'a, K: InputKey> Collector<'a, K> {
             tables.push(worker.table);
             blocks.append(&mut worker.blocks);
         }
+        // Workers finish their blocks in any order, and input order decides among parallel edges.
         blocks.sort_unstable_by_key(|block| block.sequence);
         let (keys, places) = K::Table::join(tables, pool)?;
         // Dense keys are ids, and no table has numbered them.

@@ -94,6 +94,7 @@ impl CommitCounters {
     /// The start time, if this commit is to be timed.
     #[inline]
     pub(crate) fn start(&self, number: u64) -> Option<Instant> {
+        // The first commits are all timed, so that short runs have latencies too.
         (number < ALWAYS || number.is_multiple_of(SAMPLE)).then(Instant::now)
     }
 
@@ -133,6 +134,7 @@ fn place(time: Duration) -> usize {
     // Keeps the three bits below the highest one.
     let step = (ns << 3 >> power) & (STEPS - 1);
     let place = power * STEPS + step;
+    // Longer times go to the last step.
     place.min(STEPS * POWERS - 1) as usize
 }
 

@@ -701,6 +701,7 @@ impl MemtableWriter {
         pool: &Pool,
         changed: &mut dyn FnMut(ReadKey),
     ) -> Result<()> {
+        // This version includes the earlier steps of the batch.
         let view = self.version().view();
         let entries = entries_of(&view, &[vertex], pool, &Silent)?;
         for (source, target) in entries {

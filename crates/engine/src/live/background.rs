@@ -482,6 +482,7 @@ impl Progress for MergeThrottle<'_> {
 #[cfg(test)]
 mod tests {
     use anden_base::progress::Silent;
+    use anden_testkit::wait_until;
 
     use super::*;
     use crate::{Engine, Missing, Update};
@@ -534,5 +535,25 @@ mod tests {
         });
         assert!(is_merged.unwrap());
         assert_eq!(db.maintain(&pool, &Silent).unwrap(), None, "nothing is due");
+    }
+    /// With a flag, the first caller to go on would let merges pause while the second waits.
+    #[test]
+    fn every_waiting_caller_counts() {
+        let db = Engine::in_memory(Default::default()).unwrap();
+        let num_awaiting = || db.background().work.num_awaiting.load(Ordering::Relaxed);
+        let held = db.hold_upkeep();
+        let mut left = std::thread::scope(|scope| {
+            let waits = [(); 2].map(|()| {
+                scope.spawn(|| {
+                    let _held = db.hold_upkeep();
+                    num_awaiting()
+                })
+            });
+            wait_until("two callers wait", || num_awaiting() == 2);
+            drop(held);
+            waits.map(|wait| wait.join().unwrap())
+        });
+        left.sort_unstable();
+        assert_eq!(left, [0, 1], "the other callers that wait");
     }
 }

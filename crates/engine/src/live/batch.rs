@@ -112,6 +112,7 @@ fn collect<W: Bits, R: Send>(
     arcs.resize(first + num_updates * arcs_each, typed(ArcUpdate { list: 0, neighbour: 0, addition: None }));
     let results = Mutex::new(Vec::with_capacity(num_updates.div_ceil(GRAIN)));
     pool.for_each_part_mut(&mut arcs[first..], room, |start, part| {
+        // Chunks are as large as their room, so the start tells the updates of a chunk.
         let updates = start / arcs_each..(start + part.len()) / arcs_each;
         let mut len = 0;
         let result = body(updates, &mut |update| {

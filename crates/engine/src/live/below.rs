@@ -73,6 +73,7 @@ impl<W: Bits> Base<W> for Below<'_> {
     }
 
     fn is_empty(&self) -> bool {
+        // The container then skips all lookups.
         self.snapshot.num_arcs() == 0 && self.immutable.is_none()
     }
 
@@ -84,6 +85,7 @@ impl<W: Bits> Base<W> for Below<'_> {
             AdjacencyTable::In => (Direction::In, false),
             AdjacencyTable::InRemoved => (Direction::In, true),
         };
+        // Both, because either may be the base of the next version.
         for overlay_base in self.overlay_base.into_iter().chain(self.next_overlay_base) {
             if has_tombstones {
                 overlay_base.mark_tombstoned(direction, list, first)

@@ -109,6 +109,7 @@ pub(super) enum ArcDataWidth {
 impl ArcDataWidth {
     pub(super) fn of(options: &GraphOptions) -> Self {
         match (options.has_rows(), options.weight_type.map(WeightType::num_bytes)) {
+            // A row and a weight together need sixteen bytes, whatever the type of the weight.
             (true, Some(_)) => Self::Full,
             (true, None) => Self::Wide,
             (false, None) => Self::None,
@@ -255,6 +256,7 @@ impl DeltaArcs {
             ChangedArc { list: change.source, neighbour: change.target, data }
         };
         let mut arcs = Self::default();
+        // The counts are known, so the arrays never grow.
         arcs.out_added.reserve_exact(parts.iter().map(|part| part.added.len()).sum());
         arcs.out_removed.reserve_exact(parts.iter().map(|part| part.removed.len()).sum());
         for part in parts {
@@ -271,6 +273,7 @@ pub(super) fn cancel(added: &mut Vec<ChangedArc>, removed: &mut Vec<ChangedArc>)
     added.sort_unstable();
     removed.sort_unstable();
     let all_removed = std::mem::take(removed);
+    // Both arrays are sorted, so one pass finds what they share.
     let mut rest = all_removed.into_iter().peekable();
     added.retain(|arc| {
         while let Some(other) = rest.next_if(|other| other < arc) {
@@ -486,6 +489,7 @@ fn changes<W: Bits>(
             gone.prefetch_list(vertex);
         }
     };
+    // Each stage prefetches for lists further on, so that a read seldom waits for memory.
     lists.wanted.for_each_in_steps(place, list, read);
 }
 

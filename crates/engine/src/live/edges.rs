@@ -203,6 +203,7 @@ impl MemtableWriter {
         finder: &mut Finder<'_>,
     ) -> Result<()> {
         let options = self.options();
+        // Without rows, the change needs no look at the existing edges.
         if let Some(data) = edge.addition.filter(|_| options.has_rows()) {
             let change = EdgeChange { weight: options.weight_type.map(|_| data.weight), values: &values };
             let ends = (edge.source, edge.target);
@@ -212,6 +213,7 @@ impl MemtableWriter {
             let row = plan.edges.new_row(row_of(values));
             edge.addition = Some(ArcData { row, ..data });
             if options.multigraph {
+                // The number of a new edge is that of its first row.
                 plan.edges.numbers.push(stored(options, (edge.source, edge.target)).map(|_| row));
             }
         }

@@ -31,6 +31,7 @@ impl NewKeys {
 
     /// Adds a key with the next id, `id`.
     pub(crate) fn push(&self, key: Key, id: VertexId) {
+        // The list first: a reader that finds the id in the map also finds its key.
         let index = self.keys.push(key.clone());
         debug_assert_eq!(self.first + index, id as usize, "ids follow each other");
         // A key is in the map and in the list, each with its text.

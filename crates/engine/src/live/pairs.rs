@@ -116,6 +116,7 @@ impl MemtableWriter {
 
     fn for_each_change_of_pairs(&self, edges: EdgePairs<'_>, changed: &mut dyn FnMut(ReadKey)) {
         let options = self.overlay_base.view().options();
+        // A deletion makes no vertex live, and neither does an insertion while all ids are live.
         let may_come = edges.op == Op::Insert && self.num_vertices < self.vertex_bound;
         for &(source, target) in edges.pairs {
             ReadKey::for_each_of_edge(options, source, target, &mut *changed);

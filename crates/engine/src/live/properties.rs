@@ -49,6 +49,7 @@ impl MemoryIndex {
     fn insert(&self, hash: u32, vertex: VertexId) {
         let mut holders = self.holders.write();
         match holders.entry(hash).or_insert(Holders::One(vertex)) {
+            // A vertex that gets a value twice needs no set.
             Holders::One(known) if *known == vertex => {}
             one @ Holders::One(_) => {
                 if let Holders::One(known) = *one {
@@ -110,6 +111,7 @@ impl PropertyHistory {
         }
         let before = youngest[place].get(&vertex).copied();
         let mut num_bytes = ENTRY_BYTES + heap_bytes(&value);
+        // Null has no hash: no search finds it.
         if let Some((index, hash)) = self.index(place).zip(value_hash(value.as_value())) {
             index.insert(hash, vertex);
             num_bytes += INDEX_ENTRY_BYTES;
@@ -220,6 +222,7 @@ impl LiveProperties {
         for place in 0..self.schema.len() {
             let mut changes = PropertyChanges::new(place as u32);
             for (vertex, value) in self.history.values(epoch, place) {
+                // A value that equals the snapshot's is no change, so the delta leaves it out.
                 changes.push(vertex, value, below.value(place, vertex)?);
             }
             delta.changes.extend(Some(changes).filter(|changes| !changes.is_empty()));
@@ -253,6 +256,7 @@ impl LiveVersion {
         changed.sort_unstable();
         // A vertex may have got the value several times, or in both memtables.
         changed.dedup();
+        // A candidate may have another value by now, so its current value decides.
         found.extend(changed.into_iter().filter(|&vertex| self.value(place, vertex) == Some(value)));
         Ok(found)
     }

@@ -242,7 +242,7 @@ mod tests {
 
     use anden_graph::property::PropertyValue;
     use anden_snapshots::DictionaryKeys;
-    use anden_testkit::FaultStorage;
+    use anden_testkit::{FaultStorage, wait_until};
 
     use super::*;
 
@@ -291,5 +291,25 @@ mod tests {
             let error = replayed(&payload).unwrap_err().to_string();
             assert!(error.contains(what), "{error}, not: {what}");
         }
+    }
+
+    /// A reader that sees the epoch must find the version.
+    #[test]
+    fn replayed_version_is_shown_before_its_epoch() {
+        let (store, live) = (store(), Live::default());
+        std::thread::scope(|scope| {
+            let reading = live.published.read();
+            let replaying = scope.spawn(|| {
+                let mut replay = WalReplay::new(&live, &store);
+                let added = replay.add(LoggedGroup { epoch: 1, payload: &[], path: Path::new("wal"), offset: 0 });
+                added.and_then(|()| replay.finish())
+            });
+            // A waiting writer of this lock lets no reader in.
+            wait_until("the replay publishes its version", || live.published.try_read().is_none());
+            assert_eq!(live.epoch(), 0);
+            drop(reading);
+            assert_eq!(replaying.join().unwrap().unwrap(), 1);
+        });
+        assert_eq!((live.epoch(), live.newest().map(|version| version.epoch)), (1, Some(1)));
     }
 }

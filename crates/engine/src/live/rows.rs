@@ -146,6 +146,7 @@ impl TextColumn {
         }
         // No overflow: 2^32 texts take more memory than the changes up to a checkpoint.
         let code = self.texts.push(text.into()) as u32 + 1;
+        // Beyond the limit, texts are stored for each row: the map must not grow with the data.
         if known.len() < MOST_KNOWN {
             known.insert(text.into(), code);
         }
@@ -158,6 +159,7 @@ impl TextColumn {
     }
 
     fn get(&self, index: usize) -> Option<&str> {
+        // Code 0 is null, so a chunk that was never written reads as null.
         let code = self.codes.get(index)?.load(Ordering::Relaxed).checked_sub(1)?;
         self.texts.get(code as usize).map(|text| &**text)
     }

@@ -77,6 +77,7 @@ impl<'a> StrictChecker<'a> {
                     _ => return Err(Error::NoVertexToRemove { key: key.clone() }),
                 };
                 self.vertices.insert(vertex, false);
+                // Removals are numbered, so no removal has to search for the edges and values that it takes along.
                 self.num_removals += 1;
                 self.cleared.insert(vertex, self.num_removals);
             }
@@ -123,6 +124,7 @@ impl<'a> StrictChecker<'a> {
             _ if cleared > 0 => return Ok(false),
             _ => {}
         }
+        // Read in the newest version only if no earlier update of the batch decides.
         Ok(!self.writer.newest.edges(source, target, finder)?.is_empty())
     }
 }

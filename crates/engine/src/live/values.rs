@@ -35,6 +35,7 @@ impl BatchSchema {
         values: impl Iterator<Item = &'a NewValue>,
     ) -> Result<(usize, PropertyType)> {
         let schema = self.extended.as_ref().unwrap_or(&self.known);
+        // A known property keeps its type, whatever values the batch has for it.
         if let Some(place) = schema.find(name)
             && let Some((_, property_type)) = schema.get(place)
         {
@@ -43,6 +44,7 @@ impl BatchSchema {
         let Some(property_type) = type_of_all(values) else {
             return Err(no_property(schema, self.of, name));
         };
+        // Copied at the first new property only: most batches have none.
         let extended = self.extended.get_or_insert_with(|| PropertySchema::clone(&self.known));
         Ok((extended.add(name.to_owned(), property_type)?, property_type))
     }
@@ -64,6 +66,7 @@ fn type_of_all<'a>(values: impl Iterator<Item = &'a NewValue>) -> Option<Propert
     for value in values {
         match value {
             NewValue::Value(value) => types.extend(value.as_value().property_type()),
+            // Quotes mark text that only looks like a number.
             NewValue::Text { is_quoted: true, .. } => types.push(PropertyType::String),
             NewValue::Text { text, .. } => texts.get_or_insert_with(Inference::default).add(text.as_bytes()),
         }

@@ -54,6 +54,7 @@ impl VertexHistory {
             return new;
         }
         let changes = self.changes.read();
+        // Epochs ascend, so the last change up to this epoch decides.
         let known = changes.get(&vertex).and_then(|changes| changes.iter().rfind(|(from, _)| *from <= epoch));
         known.map(|&(_, is_live)| is_live).or(new)
     }

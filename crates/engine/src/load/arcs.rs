@@ -56,6 +56,7 @@ impl<P: Payload> LoadArc<P> {
     /// The arc as an entry in the list of its other end.
     #[inline(always)]
     pub(crate) fn turned(self) -> Self {
+        // A rotation by half swaps the vertex that owns the list and the neighbor.
         Self { key: self.key.rotate_left(32), payload: self.payload }
     }
 }
@@ -284,6 +285,7 @@ impl Expand {
     /// Some edges lead both ways and others perhaps do not, which matters in this graph.
     pub(crate) fn of_inputs(graph: &GraphOptions, facts: &SourceFacts) -> Result<Self> {
         let is_directed = graph.graph_kind == GraphKind::Directed && !graph.ordered;
+        // Not asked otherwise: mixed inputs are an error only where the direction matters.
         Ok(Self::of(graph, is_directed && facts.leads_both_ways()?))
     }
 

@@ -46,6 +46,7 @@ pub(crate) fn assemble<P: Payload>(
     type Item<'a, P> = ((&'a mut [LoadArc<P>], Range<u64>), &'a mut usize);
     let make = |sorter: &mut ListSorter<P>, item: Item<'_, P>, (first, collected): &mut (VertexId, BuiltLists<P>)| {
         let ((part, lists), left) = item;
+        // Once for each part: often enough for the user, and cheap beside a sort.
         progress.check()?;
         *first = lists.start as VertexId;
         let len = part.len() as u64;

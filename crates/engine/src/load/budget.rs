@@ -38,6 +38,7 @@ impl LoadBudget {
         let share = usize::try_from(free / (8 * blocks_held(num_threads))).unwrap_or(usize::MAX);
         let block_bytes = share.clamp(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
         let budget = Self { total, num_threads, for_sort: for_sort.unwrap_or(u64::MAX), num_shares: 1, block_bytes };
+        // Refused at once: the least work would not fit, whatever the input.
         budget.check("reading and sorting", MIN_WORK_BYTES)?;
         Ok(budget)
     }
@@ -79,6 +80,7 @@ impl LoadBudget {
     /// The keys leave too little.
     pub(crate) fn for_edges(&self, key_bytes: u64) -> Result<u64> {
         self.check("the keys of the vertices, which must be in memory,", MIN_WORK_BYTES + key_bytes)?;
+        // The check above leaves at least this much room, so the difference cannot wrap.
         Ok(self.for_sort.min(self.room() - key_bytes))
     }
 

@@ -75,6 +75,7 @@ impl<'a, P: Payload> SortedRuns<'a, P> {
         let mut sink = FileSink { file: self.scratch.file()?, buffer: Vec::new() };
         assemble(&mut parts, self.order, Retain::Nothing, &mut sink, self.pool, self.progress)?;
         self.files.push(sink.file);
+        // The run keeps its memory: the next one has the same size.
         self.chunk.clear();
         Ok(())
     }
@@ -110,6 +111,7 @@ pub(crate) fn merge<P: Payload>(
     sink: &mut dyn ListSink<P>,
     progress: &dyn Progress,
 ) -> Result<()> {
+    // At least a page each, so that a read call pays even with many runs.
     let each = (buffer_arcs / (files.len() + 1)).max(512);
     let mut heads = BinaryHeap::with_capacity(files.len());
     let mut readers: Vec<_> = files.into_iter().map(|file| RunReader::new(file, each)).collect();

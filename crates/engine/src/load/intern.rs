@@ -72,6 +72,7 @@ impl InternSlots {
         // The finisher of MurmurHash3, keyed by the seed.
         let mut hash = (word ^ self.seed).wrapping_mul(0xff51_afd7_ed55_8ccd);
         hash ^= hash >> 33;
+        // A shift keeps the factor odd, so the product loses no bits.
         hash = hash.wrapping_mul(0xc4ce_b9fe_1a85_ec53 ^ self.seed << 1);
         hash ^ hash >> 29
     }
@@ -121,6 +122,7 @@ impl Firsts {
     fn note(&mut self, number: u32, position: u64) {
         if let Some(firsts) = &mut self.0 {
             match firsts.get_mut(number as usize) {
+                // The smallest counts, whatever the order of the calls.
                 Some(first) => *first = position.min(*first),
                 None => firsts.push(position),
             }
@@ -249,6 +251,7 @@ impl KeyTable for TextTable {
                 self.ends.push(self.text.len() as u64);
                 self.hashes.push(hash);
                 let hashes = &self.hashes;
+                // The stored hash saves reading the text of each key.
                 self.slots.grow(hashes.len(), |_, number| hashes[number as usize]);
                 number
             }

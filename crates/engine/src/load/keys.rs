@@ -228,6 +228,7 @@ struct Merged {
 fn merge<K: Ord>(lens: &[usize], pool: &Pool, key: impl Fn(KeyPlace) -> K + Sync) -> Result<Merged> {
     let key = &key;
     let sorted = pool.map_chunks(0..lens.len(), 1, |_, chunk| {
+        // One worker sorts one table: tables of workers are of similar size.
         let table = chunk.start;
         let mut numbers: Vec<u32> = (0..lens[table] as u32).collect();
         // The keys of one table differ, so an unstable sort has one result.
@@ -238,6 +239,7 @@ fn merge<K: Ord>(lens: &[usize], pool: &Pool, key: impl Fn(KeyPlace) -> K + Sync
     let mut distinct: Vec<KeyPlace> = Vec::new();
     let mut next = vec![0; lens.len()];
     loop {
+        // Few tables, so a scan of their heads is as fast as a heap.
         let heads = (0..lens.len()).filter_map(|table| Some((table, *sorted[table].get(next[table])?)));
         let Some(place) = heads.min_by(|&a, &b| key(a).cmp(&key(b))) else { break };
         // A key that several workers met gets one id.

@@ -65,6 +65,7 @@ impl LoadOptions {
         if agreed.graph.ordered && agreed.graph.graph_kind == GraphKind::Undirected {
             return Err(Error::options("a graph is undirected or ordered, not both"));
         }
+        // Either wish makes a multigraph, so later code asks only one field.
         if agreed.graph.multigraph || agreed.duplicates == Duplicates::Keep {
             agreed.graph.multigraph = true;
             agreed.duplicates = Duplicates::Keep;
@@ -74,6 +75,7 @@ impl LoadOptions {
             KeyScheme::String => KeyKind::String,
             KeyScheme::Integer | KeyScheme::Dense => KeyKind::Integer,
         };
+        // Dense keys are ids, so there is no order to choose.
         agreed.io_order &= agreed.graph.keys != KeyScheme::Dense;
         Ok(agreed)
     }

@@ -96,6 +96,7 @@ pub(crate) fn partition<P: Payload>(
     let part_of = |arc: LoadArc<P>| ((arc.list() >> list_bits) - base) as usize;
 
     let shares = cut(blocks, pool.num_threads());
+    // A share counts for itself: within a part, its arcs follow those of the earlier shares.
     let counts = pool.map_chunks(0..shares.len(), 1, |_, share| {
         let mut counts = vec![0_usize; num_parts];
         for block in &shares[share.start] {
@@ -124,6 +125,7 @@ pub(crate) fn partition<P: Payload>(
             targets.push(rest.split_off_mut(..counts[part]).expect("the counts add up"));
         }
     }
+    // Targets of different workers do not overlap, so they write without a lock.
     pool.for_each_item(shares.into_iter().zip(targets).collect(), |_, (share, targets)| {
         let mut lines = Lines::new(targets);
         for block in share {
@@ -183,6 +185,7 @@ impl<'a, P: Payload> Lines<'a, P> {
         if fill + 1 == LINE_ARCS {
             self.fills[part] = 0;
             let target = self.targets[part].split_off_mut(..LINE_ARCS).expect("parts were counted");
+            // A whole line moves as one array, which the compiler turns into wide stores.
             let target: &mut [LoadArc<P>; LINE_ARCS] = target.try_into().expect("a whole line");
             *target = self.lines[part];
         }

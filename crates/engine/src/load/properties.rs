@@ -88,6 +88,7 @@ pub(crate) fn write_properties(
     // In input order, because the last row of a vertex counts.
     rows.sort_unstable_by_key(|rows| rows.sequence);
     let num_rows: usize = rows.iter().map(VertexRows::len).sum();
+    // Row numbers are 32 bits wide, and the largest stands for no row.
     if num_rows >= NO_ROW as usize {
         return Err(Error::too_many("rows of vertices", (NO_ROW - 1).into()));
     }

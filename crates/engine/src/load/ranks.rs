@@ -39,6 +39,7 @@ impl Presence {
     pub(crate) fn into_ranks(self) -> Ranks {
         let mut num_keys = 0;
         let bitmap = self.0.into_bitmap();
+        // One pass in the order of the words: a rank is the number of set bits before.
         let words = bitmap.words().iter().map(|&bits| {
             let before = num_keys as u32;
             num_keys += u64::from(bits.count_ones());

@@ -156,8 +156,9 @@ impl<'a, P: Payload> SlabStore<'a, P> {
         limit: usize,
         fill: impl FnOnce(&mut [LoadArc<P>]),
     ) -> Result<()> {
+        // A block of comments has no edges, and perhaps no slab was begun yet.
         if len == 0 {
-            return Ok(()); // a block of comments has no edges, and perhaps no slab was begun yet
+            return Ok(());
         }
         if open.arcs.len() - open.used < len {
             self.renew(open, len, limit)?;
@@ -196,6 +197,7 @@ impl<'a, P: Payload> SlabStore<'a, P> {
         // The lock is taken after the write, so that other workers go on meanwhile.
         let mut slabs = self.slabs.lock();
         let block = RawBlock {
+            // The edges come in no order, so the sequence does not matter.
             sequence: 0,
             form: KeyForm::Numbers,
             is_sorted: false,

@@ -44,6 +44,7 @@ impl InputReport {
         let given = match expand {
             // A directed graph stores such an edge as two arcs, and a loop as one.
             Expand::Both if is_directed => 2 * self.edges - self.loops,
+            // An ordered graph has dropped the loops, which were not merged.
             Expand::Ordered => self.edges - self.loops,
             Expand::AsGiven | Expand::Turned | Expand::Both => self.edges,
         };

@@ -62,6 +62,7 @@ impl RowNumbers {
         let RowNumbering { of_row, next } = self.0.into_inner();
         let mut order = vec![0; next as usize];
         for (row, &number) in (0..).zip(&of_row) {
+            // Rows that no list names get no number, so the file of rows has no gaps.
             if number != NO_NUMBER {
                 order[number as usize] = row;
             }

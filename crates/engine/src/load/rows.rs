@@ -134,6 +134,7 @@ impl RowStore {
     /// Ends the input.
     pub(crate) fn finish(self) -> InputRows {
         let RowStoreState { mut blocks, spilled, .. } = self.state.into_inner();
+        // The order of the input makes rows independent of the number of workers.
         blocks.sort_unstable_by_key(|block| block.sequence);
         InputRows { schema: self.schema, held: self.held.into_inner(), blocks, spilled }
     }
@@ -169,6 +170,7 @@ impl InputRows {
             let values = self.blocks.iter().filter_map(|block| block.values.in_memory()?.get(place));
             values.map(PropertyColumn::num_bytes).sum::<usize>() as u64 + num_rows * code_bytes
         });
+        // Only one column is gathered at a time, so the largest one decides.
         let gather_bytes = largest.max().unwrap_or(0) + number_bytes;
         let needed = self.held + number_bytes + arc_bytes.max(gather_bytes);
         (needed <= room).then(|| RowNumbers::new(num_rows as usize))
@@ -277,6 +279,7 @@ impl RowBases {
     /// Turns the block indexes of edges into rows; `sequence` is the position of the block.
     pub(crate) fn apply<P: Payload>(&self, sequence: u64, edges: &mut [LoadArc<P>]) {
         let place = self.0.binary_search_by_key(&sequence, |(known, _)| *known);
+        // A block without edges has no base, and no edge asks for it.
         let base = place.map_or(0, |place| self.0[place].1);
         for edge in edges {
             let payload = edge.payload();

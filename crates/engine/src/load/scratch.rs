@@ -21,6 +21,7 @@ impl<'a> ScratchFiles<'a> {
 
     /// An empty file.
     pub(crate) fn file<P: Payload>(&self) -> Result<ArcFile<P>> {
+        // Relaxed: only the uniqueness of the number matters.
         let number = self.num_files.fetch_add(1, Ordering::Relaxed);
         let file = self.builder.temp_file(&number.to_string())?;
         Ok(ArcFile { file, num_arcs: 0, payload: PhantomData })

@@ -61,6 +61,7 @@ impl<P: Payload> ListSorter<P> {
         into.reset((lists.end - lists.start) as usize, len);
         self.count(pieces, first, into);
         self.places.clear();
+        // The last pass writes each list from its start on.
         self.places.extend(into.degrees.iter().scan(0, |end, &degree| {
             let start = *end;
             *end += degree;
@@ -76,6 +77,7 @@ impl<P: Payload> ListSorter<P> {
             }
             let mut start = 0;
             for count in &mut counts[..=digit.mask as usize] {
+                // The counters become the start of each bucket.
                 start += std::mem::replace(count, start);
             }
             if !is_spread {
@@ -160,6 +162,7 @@ fn fill<P: Payload>(arcs: &[LoadArc<P>], first: VertexId, places: &mut [u32], in
 /// Scratch space of at least `len` arcs, grown without copying: its content is not needed.
 fn grown<P: Payload>(spare: &mut Vec<LoadArc<P>>, len: usize) -> &mut [LoadArc<P>] {
     if spare.len() < len {
+        // Dropped before the allocation, so that both never exist at once.
         drop(std::mem::take(spare));
         *spare = anden_base::memory::zeroed_huge(len);
     }

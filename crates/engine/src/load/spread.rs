@@ -102,6 +102,7 @@ impl SnapshotSpreader {
         Some(Self {
             num_later,
             first_below,
+            // Mixed, so that neighboring seeds choose independently.
             salt: mix(spread.seed ^ GOLDEN),
             is_undirected: graph_kind == GraphKind::Undirected,
             has_data: data_bytes > 0,
@@ -113,6 +114,7 @@ impl SnapshotSpreader {
 
     /// The snapshot of an edge, counted from 0.
     fn draw(&self, source: VertexId, target: VertexId) -> u64 {
+        // Both arcs of an undirected edge must get one snapshot.
         let (source, target) = match self.is_undirected {
             true => (source.min(target), source.max(target)),
             false => (source, target),
@@ -133,6 +135,7 @@ impl SnapshotSpreader {
         lists.for_each_arc(first, |arc| {
             let snapshot = match direction {
                 Direction::Out => self.draw(arc.list(), arc.neighbour()),
+                // An in-list names the edge from its other end.
                 Direction::In => self.draw(arc.neighbour(), arc.list()),
             };
             if let Some(delta) = (snapshot as usize).checked_sub(1).and_then(|delta| deltas.get_mut(delta)) {

@@ -34,6 +34,7 @@ impl<'a, P: Payload> ListBuilder<'a, P> {
                     self.lists.first_merged = self.lists.first_merged.or(Some(rows));
                     let merged = previous.payload().merge(arc.payload(), self.duplicates);
                     if merged.is_none() {
+                        // The sum is beyond its type: remembered for the error, while the pass goes on.
                         self.lists.first_beyond = self.lists.first_beyond.or(Some((previous.payload(), arc.payload())));
                     }
                     let merged = merged.unwrap_or(arc.payload());

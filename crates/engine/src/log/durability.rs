@@ -56,6 +56,7 @@ impl SharedDurability {
         let number = match durability {
             Durability::Sync => SYNC,
             Durability::None => NONE,
+            // A time at an end of the range would read as another durability.
             Durability::Batched(time) => u64::try_from(time.as_nanos()).unwrap_or(NONE).clamp(1, NONE - 1),
         };
         // Relaxed: the number guards no other memory.

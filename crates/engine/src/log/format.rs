@@ -57,6 +57,7 @@ impl SegmentHeader {
         bytes[24..32].copy_from_slice(&self.first_epoch.to_le_bytes());
         bytes[32..40].copy_from_slice(&self.synced_through.to_le_bytes());
         bytes[40..44].copy_from_slice(&self.generation.to_le_bytes());
+        // The last bytes hold the checksum, which does not cover itself.
         let crc = crc32c(&bytes[..SEGMENT_CRC_AT]);
         bytes[SEGMENT_CRC_AT..].copy_from_slice(&crc.to_le_bytes());
         (bytes, crc)

@@ -134,8 +134,12 @@ fn a_group_can_be_taken_back() {
     for durability in [Durability::Sync, Durability::None] {
         let scene = Scene::new();
         scene.log.append(1, b"one", durability).unwrap();
+        let counts = || (scene.log.stats().num_groups, scene.log.kept_bytes());
+        let before = counts();
         scene.log.append(2, b"two", durability).unwrap();
+        assert_ne!(counts(), before);
         scene.log.take_back(2).unwrap();
+        assert_eq!(counts(), before);
         scene.log.append(2, b"another", durability).unwrap();
         scene.log.append(3, b"three", Durability::Sync).unwrap();
         let groups = scene.groups(0);

@@ -117,6 +117,7 @@ impl PrefetchCounters {
 
     /// Lists that were announced, except by scans.
     pub fn num_searched(&self) -> u64 {
+        // Scans do not count: they ask whether a search runs beside them.
         [PrefetchPolicy::Neighbourhood, PrefetchPolicy::Frontier]
             .map(|policy| self.of(policy).requested.get())
             .iter()

@@ -79,6 +79,7 @@ impl ScanPace {
     fn note(&self, has_waited: bool) {
         if self.is_slow() {
             let before = self.lateness.load(Ordering::Relaxed);
+            // A wait counts as much as this many steps without one.
             let lateness = if has_waited { before + Self::RARELY } else { before.saturating_sub(1) };
             self.lateness.store(lateness, Ordering::Relaxed);
             if lateness > Self::RARELY * Self::TOO_OFTEN {
@@ -243,6 +244,7 @@ impl PrefetchHook {
         let Some(hook) = self.me.upgrade() else { return };
         let num_lists = what.num_lists();
         let request = PrefetchRequest { hook, direction, policy, epoch: self.epoch.load(Ordering::Relaxed), what };
+        // A full ring drops the request: the reader must never wait for a hint.
         if self.shared.ring.push(request).is_err() {
             self.counters(policy).dropped.add(num_lists);
         }
@@ -322,6 +324,7 @@ impl Listener for PrefetchHook {
             return;
         }
         let here = self.view.stored_lists(direction, vertices);
+        // Bytes before the limit are kept, so that the next scan finds its start in memory.
         let passed = here.start.max(self.kept_bytes.load(Ordering::Relaxed))..here.end;
         if !passed.is_empty() {
             self.request(direction, PrefetchPolicy::Sequential, PrefetchTarget::Passed(parts, passed));

@@ -53,6 +53,7 @@ const TIGHT_SILENCE: Duration = Duration::from_millis(500);
 
 /// Serves requests until the ring is closed.
 pub(super) fn serve(shared: &PrefetchShared) {
+    // Reused for all requests, so that a request allocates nothing.
     let (mut pieces, mut samples) = (Vec::new(), Samples::default());
     // The hook of the last request, with its number of announcements then.
     let mut last: Option<(Weak<PrefetchHook>, u64)> = None;
@@ -84,6 +85,7 @@ fn silence(hook: &Weak<PrefetchHook>) -> Duration {
 
 /// The hook if it had announcements since; otherwise turns the system's own read-ahead on.
 fn still_heard((hook, num_before): (Weak<PrefetchHook>, u64)) -> Option<(Weak<PrefetchHook>, u64)> {
+    // The reader may be gone, and its pages with it.
     let live = hook.upgrade()?;
     let num_heard = live.num_heard();
     if num_heard == num_before {
@@ -310,6 +312,7 @@ fn ask(hook: &PrefetchHook, policy: PrefetchPolicy, targets: &FileBytes, piece: 
 /// Sorts pieces, and joins close ones.
 fn join(pieces: &mut Vec<Range<usize>>) {
     pieces.retain(|piece| !piece.is_empty());
+    // Sorted by place, so that one pass joins pieces and the disk reads forward.
     pieces.sort_unstable_by_key(|piece| piece.start);
     pieces.dedup_by(|next, last| {
         let is_close = next.start <= last.end.saturating_add(GAP_BYTES);

@@ -92,6 +92,7 @@ impl FromStr for Io {
 
 fn named<T: Copy>(name: &str, all: &[T], name_of: fn(T) -> &'static str, what: &str) -> Result<T, String> {
     let names = || all.iter().map(|&one| name_of(one)).collect::<Vec<_>>().join(", ");
+    // The names stand in one place, so parser, help and display agree.
     let found = all.iter().copied().find(|&one| name_of(one) == name);
     found.ok_or_else(|| format!("{name} is not {what}: there are {}", names()))
 }

@@ -46,6 +46,7 @@ impl Walks {
             Some(place) => place,
             None => self.begin(here.start, now),
         };
+        // A walk stops where the next one began: those bytes were asked for already.
         let next = self.walks.iter().map(|walk| walk.begin).filter(|&begin| begin > here.start).min();
         let end = next.unwrap_or(num_bytes).min(num_bytes);
         let walk = &mut self.walks[place];
@@ -53,6 +54,7 @@ impl Walks {
         // Workers of one walk come in any order.
         walk.at = walk.at.max(here.start);
         let goal = walk.at.max(here.end).saturating_add(window).min(end);
+        // Small pieces would cost a system call each, so wait until enough bytes are due.
         if goal <= walk.asked || goal - walk.asked < LEAST_BYTES && goal < end {
             return walk.asked..walk.asked;
         }

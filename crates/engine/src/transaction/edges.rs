@@ -13,7 +13,7 @@ use crate::commit_queue::NewEdge;
 use crate::error::PropertyOf;
 use crate::fitting::{EdgeWeight, weight_bits};
 use crate::live::{EdgeAction, EdgeId, NewValue, Update};
-use crate::validation::ReadKey;
+use crate::validation::{ReadKey, stored_ends};
 use crate::{Error, Result};
 
 impl OptimisticTransaction<'_> {
@@ -36,6 +36,7 @@ impl OptimisticTransaction<'_> {
         let bits = weight_bits((&source, &target), weight, self.view.options())?;
         let ends = (self.make(&source)?, self.make(&target)?);
         self.own.change_edge(ends, Some(OwnEdge { weight: bits, ..OwnEdge::default() }), self.view.options());
+        // A multigraph needs the keys later, to name the edge by its id.
         let ends = self.view.is_multigraph().then(|| Box::new((source.clone(), target.clone())));
         let new_edge = NewEdge { ends, place: self.num_added };
         self.num_added += 1;
@@ -76,11 +77,15 @@ impl OptimisticTransaction<'_> {
     pub fn weight(&self, source: &Key, target: &Key) -> Result<Option<EdgeWeight>> {
         let Some(weight_type) = self.view.weight_type() else { return Ok(None) };
         let Some((source, target)) = self.ends(source, target)? else { return Ok(None) };
-        self.note_edge(source, target);
         let own = self.own.list(Direction::Out, source);
+        // The transaction's own write decides, whatever others commit: nothing is read.
         if let Some((_, bits)) = own.and_then(|list| list.added(target)) {
             return Ok(Some(weight_of(bits, weight_type)));
         }
+        if own.is_some_and(|list| list.is_removed(target)) {
+            return Ok(None);
+        }
+        self.note_edge(source, target);
         if !self.is_edge_of_view(source, target) {
             return Ok(None);
         }
@@ -90,6 +95,7 @@ impl OptimisticTransaction<'_> {
             WeightType::F32 => self.weight_in_view::<f32>(source, target),
             WeightType::F64 => self.weight_in_view::<f64>(source, target),
         };
+        // A damaged page looks empty, so ask before the result counts.
         self.view.check()?;
         Ok(bits.map(|bits| weight_of(bits, weight_type)))
     }
@@ -103,6 +109,8 @@ impl OptimisticTransaction<'_> {
         let (source, target) = (self.fitting(source)?, self.fitting(target)?);
         let bits = weight_bits((&source, &target), Some(weight), self.view.options())?;
         let ends = (self.make(&source)?, self.make(&target)?);
+        // An ordered graph has the edges in the list of the lesser id only.
+        let ends = stored_ends(self.view.options(), ends);
         // The edges of the pair keep their numbers and values, so all of them are laid out anew.
         if self.view.is_multigraph() {
             let mut edges = self.pair_edges(ends)?;
@@ -136,6 +144,7 @@ impl OptimisticTransaction<'_> {
         let is_multigraph = self.view.is_multigraph();
         let mut found = Vec::new();
         for edge in self.pair_edges(ends)? {
+            // A new edge has neither a row nor a number before its commit.
             let mut properties = match edge.origin {
                 Some(origin) => row_properties(&self.view, origin.row)?,
                 None => Vec::new(),
@@ -289,6 +298,7 @@ impl OptimisticTransaction<'_> {
         let _ = self.view.for_each_fragment(Direction::Out, source, |targets| {
             let first = targets.partition_point(|&other| other < target);
             num_edges += targets[first..].iter().take_while(|&&other| other == target).count();
+            // A simple graph has at most one edge, so the first fragment that has it suffices.
             if num_edges > 0 && !is_parallel { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         self.view.check()?;

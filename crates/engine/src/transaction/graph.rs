@@ -97,6 +97,7 @@ impl Graph for TransactionGraph<'_> {
     fn num_vertices(&self) -> usize {
         let OptimisticTransaction { view, own, .. } = self.transaction;
         self.transaction.note(ReadKey::Vertices);
+        // New vertices count as alive here; the states correct those that were removed again.
         let new = own.vertex_bound - own.first_new;
         let was_live = |vertex: VertexId| vertex as usize >= own.first_new || view.is_live(vertex);
         let change = |(&vertex, &is_live): (&VertexId, &bool)| i64::from(is_live) - i64::from(was_live(vertex));
@@ -110,6 +111,7 @@ impl Graph for TransactionGraph<'_> {
         let (arcs, loops) = self.difference();
         let change = match self.graph_kind() {
             GraphKind::Directed => arcs,
+            // A loop is one arc, any other undirected edge two.
             GraphKind::Undirected => (arcs + loops) / 2,
         };
         self.view().num_edges().saturating_add_signed(change)
@@ -176,6 +178,7 @@ impl Graph for TransactionGraph<'_> {
             };
             view.for_each_fragment(direction, vertex, kept)?;
         }
+        // The own additions come last, as a fragment of their own.
         own.map_or(ControlFlow::Continue(()), |list| list.for_each_chunk(|targets, _| body(targets)))
     }
 

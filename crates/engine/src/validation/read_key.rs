@@ -56,6 +56,7 @@ impl ReadKey {
         mut body: impl FnMut(Self),
     ) {
         let Self::Edge(first, second) = Self::edge(options, source, target) else { return };
+        // A reader may have found the edge by either list, by its pair, or by a count of all edges.
         body(Self::OutList(first));
         body(Self::in_list(options, second));
         body(Self::Edge(first, second));
@@ -69,6 +70,7 @@ impl ReadKey {
             Self::InList(vertex) => format!("the in-edges of vertex {}", key(vertex)),
             Self::Edge(source, target) => format!("the edge from {} to {}", key(source), key(target)),
             Self::Properties(vertex) => format!("the properties of vertex {}", key(vertex)),
+            // A read key holds no name, and the schema is not at hand here.
             Self::Column(_) => "a property that was searched".to_owned(),
             Self::Value(..) => "the vertices with a value that was searched".to_owned(),
             Self::Existence(vertex) => format!("the existence of vertex {}", key(vertex)),

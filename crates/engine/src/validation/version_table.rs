@@ -28,6 +28,7 @@ impl VersionTable {
     /// Begins to note changes. Everything counts as changed at `epoch`.
     pub(crate) fn begin(&mut self, epoch: u64) {
         if !self.are_kept() {
+            // Allocated here, so that a database without transactions does not pay for the table.
             self.epochs = vec![0; NUM_STRIPES];
             self.everything = self.everything.max(epoch);
         }
@@ -96,6 +97,7 @@ fn place(item: ReadKey) -> usize {
         ReadKey::Value(place, hash) => {
             spread((u64::from(place) << 32 | u64::from(hash)) ^ 0xe703_7ed1_a0b4_28db, NUM_STRIPES)
         }
+        // These two have fields of their own.
         ReadKey::Vertices | ReadKey::Edges => 0,
     }
 }

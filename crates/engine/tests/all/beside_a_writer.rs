@@ -360,10 +360,10 @@ fn refresh_reports_damaged_durable_record() {
     let error = reader.refresh().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     assert!(error.to_string().contains("commit 4, which was durable, cannot be read"), "{error}");
-    assert_eq!(prefix(&reader.view().unwrap()), 2);
+    assert_eq!((prefix(&reader.view().unwrap()), reader.epoch()), (2, 2), "the epoch is that of the view");
     disk.set_contents(path, &written[4]);
     assert!(reader.refresh().unwrap());
-    assert_eq!(prefix(&reader.view().unwrap()), 5);
+    assert_eq!((prefix(&reader.view().unwrap()), reader.epoch()), (5, 5));
 }
 
 /// A writer takes back a commit that meets damage or a lack of memory. After a reopen, another commit gets its number.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use anden_base::VertexId;
 use anden_base::parallel::Pool;
-use anden_engine::{Engine, GraphOptions, KeyScheme, Missing, Op, OptimisticTransaction, Update};
+use anden_engine::{EdgeWeight, Engine, GraphOptions, KeyScheme, Missing, Op, OptimisticTransaction, Update};
 use anden_graph::{Graph, GraphKind, WeightType, WeightedEdges};
 use anden_snapshots::Direction;
 
@@ -254,5 +254,24 @@ fn weight_read_conflicts_with_weight_update() {
             let met = meets_over((weighted(), &before), &reads, commits(batch));
             assert_eq!(met, Ok(()), "{write:?}, {}", batch.0);
         }
+    }
+}
+
+/// The transaction's own write decides the weight, whatever others commit.
+#[test]
+fn weights_of_own_edges_conflict_with_nothing() {
+    let pool = Pool::new(1).unwrap();
+    for is_removed in [false, true] {
+        let db = Engine::in_memory(weighted()).unwrap();
+        db.apply(&[Update::add_weighted_edge("a", "b", 3)], Missing::Lenient, &pool).unwrap();
+        let mut tx = db.begin(&pool).unwrap();
+        match is_removed {
+            true => tx.remove_edge(&key("a"), &key("b")).unwrap(),
+            false => drop(tx.add_edge(&key("a"), &key("b"), Some(EdgeWeight::Integer(5))).unwrap()),
+        }
+        let expected = if is_removed { None } else { Some(EdgeWeight::Integer(5)) };
+        assert_eq!(tx.weight(&key("a"), &key("b")).unwrap(), expected);
+        db.apply(&[Update::set_weight("a", "b", 9)], Missing::Lenient, &pool).unwrap();
+        tx.commit().unwrap();
     }
 }

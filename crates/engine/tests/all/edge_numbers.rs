@@ -249,3 +249,21 @@ fn properties_of_numbered_edges_are_checked_at_once() {
         assert_eq!(found.properties.len(), usize::from(edge_properties));
     }
 }
+
+/// An ordered graph has an edge in the list of its lesser end, also if the caller names the greater end first.
+#[test]
+fn set_weight_keeps_edges_of_ordered_pair() {
+    let pool = Pool::new(1).unwrap();
+    let weight_type = Some(WeightType::U32);
+    let kind = GraphOptions { keys: KeyScheme::Dense, weight_type, ..GraphOptions::default() };
+    let options = GraphOptions { multigraph: true, ordered: true, ..kind };
+    let db = Engine::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+    db.apply(&[(); 2].map(|()| edge(1, 2, Some(7.into()))), Missing::Lenient, &pool).unwrap();
+    let mut tx = db.begin(&pool).unwrap();
+    tx.set_weight(&2.into(), &1.into(), 9.into()).unwrap();
+    let found = tx.edges(&2.into(), &1.into()).unwrap();
+    let weights: Vec<_> = found.iter().map(|edge| edge.weight).collect();
+    assert_eq!(weights, [Some(EdgeWeight::Integer(9)); 2]);
+    tx.commit().unwrap();
+    assert_eq!(edges_between(&db.view().unwrap(), 1, 2, |_| true).unwrap(), found);
+}

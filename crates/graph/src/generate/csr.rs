@@ -146,6 +146,7 @@ fn sort_lists(pool: &Pool, progress: &dyn Progress, starts: &[u64], targets: &mu
     let mut lengths = room(num_vertices)?;
     let mut rest = targets;
     let mut pieces = Vec::with_capacity(num_vertices.div_ceil(VERTICES_AT_ONCE));
+    // Disjoint slices let the workers write without locks.
     for (i, lengths) in lengths.chunks_mut(VERTICES_AT_ONCE).enumerate() {
         let first = i * VERTICES_AT_ONCE;
         let num_targets = (starts[first + lengths.len()] - starts[first]) as usize;
@@ -154,6 +155,7 @@ fn sort_lists(pool: &Pool, progress: &dyn Progress, starts: &[u64], targets: &mu
         pieces.push((first, lengths, lists));
     }
     pool.for_each_item(pieces, |_, (first, lengths, lists)| {
+        // The caller checks for cancellation, and drops the unfinished lists.
         if progress.is_cancelled() {
             return;
         }
@@ -161,6 +163,7 @@ fn sort_lists(pool: &Pool, progress: &dyn Progress, starts: &[u64], targets: &mu
             let start = starts[first + i] - starts[first];
             let end = starts[first + i + 1] - starts[first];
             let list = &mut lists[start as usize..end as usize];
+            // Workers store arcs in any order. The sort makes the graph equal in every run.
             list.sort_unstable();
             let mut num_kept = 0;
             for place in 0..list.len() {

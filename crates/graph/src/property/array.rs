@@ -46,12 +46,14 @@ impl TypedArray {
     pub(super) fn of(array: &dyn Array) -> Option<Self> {
         let any = array.as_any();
         match array.data_type() {
+            // Clones of an array share its buffers.
             DataType::Boolean => any.downcast_ref().cloned().map(Self::Boolean),
             DataType::Int64 => any.downcast_ref().cloned().map(Self::I64),
             DataType::UInt64 => any.downcast_ref().cloned().map(Self::U64),
             DataType::Float32 => any.downcast_ref().cloned().map(Self::F32),
             DataType::Float64 => any.downcast_ref().cloned().map(Self::F64),
             DataType::Date32 => any.downcast_ref().cloned().map(Self::Date),
+            // The zone is not stored: another one would be lost, and none would be ambiguous.
             DataType::Timestamp(TimeUnit::Microsecond, Some(zone)) if &**zone == ZONE => {
                 any.downcast_ref().cloned().map(Self::Timestamp)
             }

@@ -147,6 +147,7 @@ impl ColumnBuilder {
     pub fn push_nulls(&mut self, num_rows: usize) {
         let len = self.len() + num_rows;
         match &mut self.values {
+            // Arrow arrays have no gaps, so a null row holds a value too.
             ValueBuffers::Boolean(values) => values.append_n(num_rows, false),
             ValueBuffers::I64(values) | ValueBuffers::Timestamp(values) => values.resize(len, 0),
             ValueBuffers::U64(values) => values.resize(len, 0),
@@ -241,6 +242,7 @@ impl ColumnBuilder {
                 PropertyColumn::new(TimestampMicrosecondArray::new(values.into(), nulls).with_timezone(ZONE))
             }
             ValueBuffers::String(RowBytesBuffer { offsets, bytes }) => {
+                // Arrow checks the UTF-8 again. The check cannot fail, because `push` takes text.
                 let offsets = OffsetBuffer::new(offsets.into());
                 PropertyColumn::new(LargeStringArray::new(offsets, bytes.into(), nulls))
             }

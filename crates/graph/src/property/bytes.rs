@@ -20,6 +20,7 @@ impl PropertyColumn {
     /// for strings and bytes.
     pub fn fixed_bytes(&self) -> Option<Cow<'_, [u8]>> {
         Some(match self.values() {
+            // Booleans are bits in memory and bytes in files.
             TypedArray::Boolean(array) => Cow::Owned(array.values().iter().map(u8::from).collect()),
             TypedArray::I64(array) => Cow::Borrowed(bytemuck::cast_slice(array.values())),
             TypedArray::U64(array) => Cow::Borrowed(bytemuck::cast_slice(array.values())),
@@ -27,6 +28,7 @@ impl PropertyColumn {
             TypedArray::F64(array) => Cow::Borrowed(bytemuck::cast_slice(array.values())),
             TypedArray::Date(array) => Cow::Borrowed(bytemuck::cast_slice(array.values())),
             TypedArray::Timestamp(array) => Cow::Borrowed(bytemuck::cast_slice(array.values())),
+            // Rows of these types differ in length, so they need offsets beside the bytes.
             TypedArray::String(_) | TypedArray::Coded { .. } | TypedArray::Bytes(_) => return None,
         })
     }
@@ -48,6 +50,7 @@ impl PropertyColumn {
     /// has no fixed width.
     pub fn from_fixed_bytes(property_type: PropertyType, bytes: &[u8], nulls: Option<NullBuffer>) -> Result<Self> {
         match property_type {
+            // No writer produces such a byte, so the file is damaged.
             PropertyType::Boolean if bytes.iter().any(|&byte| byte > 1) => {
                 Err(Error::Parameter("a boolean is neither 0 nor 1".into()))
             }
@@ -83,6 +86,7 @@ impl PropertyColumn {
     ) -> Result<Self> {
         // Arrow asserts these, and a damaged file must not cause a panic.
         let (first, last) = (offsets.first().copied().unwrap_or(-1), offsets.last().copied().unwrap_or(-1));
+        // An empty list of offsets counts as -1, and fails here too.
         if first < 0 || !offsets.is_sorted() || last as usize > bytes.len() {
             return Err(Error::Parameter("offsets do not ascend up to the number of bytes".into()));
         }

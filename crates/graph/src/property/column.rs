@@ -57,6 +57,7 @@ impl PropertyColumn {
 
     fn of(array: ArrayRef) -> Option<Self> {
         let values = TypedArray::of(&array)?;
+        // The values of a dictionary may be null too, and the codes cover these rows.
         let nulls = match &values {
             TypedArray::Coded { codes, .. } => codes.nulls().cloned(),
             _ => array.nulls().cloned(),
@@ -140,6 +141,7 @@ impl PropertyColumn {
         }
         fn pieces<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> usize {
             let offsets = array.value_offsets();
+            // A slice shares the buffers of the whole column, so only its own bytes count.
             size_of_val(offsets) + (offsets[offsets.len() - 1] - offsets[0]) as usize
         }
         let values = match &self.values {
@@ -190,6 +192,7 @@ impl PropertyColumn {
     /// # Panics
     /// If the range exceeds the column.
     pub fn slice(&self, rows: Range<usize>) -> Self {
+        // Made anew, so that a slice without nulls drops the null buffer.
         Self::of(self.array.slice(rows.start, rows.len())).expect("a part has the type of the whole")
     }
 
@@ -198,6 +201,7 @@ impl PropertyColumn {
     /// # Panics
     /// If a row does not exist.
     pub fn gather(&self, rows: &[u32]) -> Self {
+        // Tested for all rows at once: `gather_or_null` would hide a missing row.
         let largest = rows.iter().copied().max();
         assert!(largest.is_none_or(|row| (row as usize) < self.len()), "row {largest:?} of {}", self.len());
         self.gather_or_null(rows)
@@ -221,6 +225,7 @@ impl PropertyColumn {
             let mut to = (Vec::with_capacity(rows.len() + 1), Vec::new());
             to.0.push(0);
             for &row in rows {
+                // A row beyond the end gets no bytes, and `nulls` marks it.
                 if let Some(&[start, end]) = offsets.get(row as usize..row as usize + 2) {
                     to.1.extend_from_slice(&values[start as usize..end as usize]);
                 }
@@ -253,11 +258,12 @@ impl PropertyColumn {
         }
     }
 
-    /// The column with exactly `num_rows` rows, at most 2^32: cut, or padded with nulls. Only padding copies rows.
+    /// The column with exactly `num_rows` rows, fewer than 2^32: cut, or padded with nulls. Only padding copies rows.
     pub fn padded(self, num_rows: usize) -> Self {
         match num_rows.cmp(&self.len()) {
             Ordering::Equal => self,
             Ordering::Less => self.slice(0..num_rows),
+            // Numbers beyond the last row name no row, and so become null.
             Ordering::Greater => self.gather_or_null(&(0..num_rows as u32).collect::<Vec<_>>()),
         }
     }
@@ -279,6 +285,7 @@ impl PropertyColumn {
         if from == to {
             return Ok(self);
         }
+        // Types come first, because a column of nulls has no value that could fail.
         if !from.converts_to(to) {
             return Err(Error::Parameter(format!("values of type {from} cannot become values of type {to}")));
         }

@@ -21,6 +21,7 @@ const MAX_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub struct DistinctStrings {
     /// The codes, by the hash of their string.
+    // Codes and not strings, so that each string is stored once.
     codes: HashTable<u32>,
     hasher: DefaultHashBuilder,
     /// The start of each string in `bytes`, and the end of the last.
@@ -128,6 +129,7 @@ impl PropertyColumn {
     pub fn repeated(text: &str, num_rows: usize) -> Self {
         let texts = LargeStringArray::from_iter_values([text]);
         let coded = Self::from_codes(vec![0; num_rows], &texts, None);
+        // Code 0 names the one string, so the error cannot happen.
         coded.unwrap_or_else(|_| Self::nulls(PropertyType::String, num_rows))
     }
 

@@ -100,6 +100,7 @@ impl From<i32> for OwnedValue {
     }
 }
 
+// i64 and not u64, because type inference prefers i64 too.
 impl From<u32> for OwnedValue {
     fn from(value: u32) -> Self {
         Self::I64(value.into())

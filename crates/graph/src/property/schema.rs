@@ -71,6 +71,7 @@ impl PropertySchema {
     /// The most similar known name, for messages about an unknown name. It differs in at most a third of the
     /// characters.
     pub fn nearest(&self, name: &str) -> Option<&str> {
+        // A more distant name would mislead.
         let most = name.chars().count().div_ceil(3);
         let distances = self.columns.iter().map(|(known, _)| (edit_distance(known, name), &known[..]));
         distances.filter(|&(distance, _)| distance <= most).min().map(|(_, known)| known)
@@ -103,6 +104,7 @@ fn edit_distance(first: &str, second: &str) -> usize {
     // One row of the table of distances suffices.
     let mut row: Vec<usize> = (0..=second.len()).collect();
     for (index, letter) in first.to_lowercase().chars().enumerate() {
+        // The entry above to the left is overwritten before it is read, so it is kept aside.
         let mut diagonal = std::mem::replace(&mut row[0], index + 1);
         for (place, &other) in second.iter().enumerate() {
             let replaced = diagonal + usize::from(letter != other);

@@ -74,6 +74,7 @@ fn ascii(text: &[u8]) -> Option<&str> {
 /// Parses a number. Digits never mean infinity, so a number beyond the type's range is refused.
 fn parse_number<T: Copy + std::str::FromStr>(text: &[u8], is_finite: impl Fn(T) -> bool) -> Option<T> {
     let number: T = ascii(text)?.parse().ok()?;
+    // `inf` and `nan` have no digits and are meant as such.
     (is_finite(number) || !text.iter().any(u8::is_ascii_digit)).then_some(number)
 }
 
@@ -91,6 +92,7 @@ fn parse_bytes(text: &[u8]) -> Option<Vec<u8>> {
     let digits = text.strip_prefix(b"0x")?;
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     let (pairs, rest) = digits.as_chunks::<2>();
+    // A single digit is half a byte.
     if !rest.is_empty() {
         return None;
     }
@@ -129,6 +131,7 @@ impl Inference {
     pub fn add(&mut self, text: &[u8]) {
         self.has_values = true;
         for (place, &candidate) in CANDIDATES.iter().enumerate() {
+            // A type that failed once is not tried again, so most values test few types.
             if self.may_be & 1 << place != 0 && !is_lossless(text, candidate) {
                 self.may_be &= !(1 << place);
             }
@@ -147,6 +150,7 @@ impl Inference {
         if !self.has_values {
             return PropertyType::String;
         }
+        // Candidates are in the order of preference, so the lowest bit wins.
         CANDIDATES.get(self.may_be.trailing_zeros() as usize).copied().unwrap_or(PropertyType::String)
     }
 }
@@ -157,6 +161,7 @@ fn is_lossless(text: &[u8], candidate: PropertyType) -> bool {
     if is_number {
         let (digits, is_negative) = text.strip_prefix(b"-").map_or((text, false), |digits| (digits, true));
         let num_digits = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        // `007` may be a code, and a number would print without its zeros.
         let has_zeros = num_digits > 1 && digits[0] == b'0';
         if text.first() == Some(&b'+') || has_zeros {
             return false;

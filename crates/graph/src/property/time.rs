@@ -27,6 +27,7 @@ fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
 fn calendar_of(days: i64) -> (i64, i8, i8) {
     let (cycles, days) =
         ((days - CYCLE_DAYS).div_euclid(DAYS_PER_CYCLE), (days - CYCLE_DAYS).rem_euclid(DAYS_PER_CYCLE));
+    // Never saturates, because the days stay within one cycle.
     let date = CYCLE.saturating_add(SignedDuration::from_secs(days * SECONDS_PER_DAY));
     (i64::from(date.year()) + cycles * YEARS_PER_CYCLE, date.month(), date.day())
 }
@@ -43,6 +44,7 @@ pub(super) fn write_date(f: &mut fmt::Formatter<'_>, days: i64) -> fmt::Result {
 /// Writes `2024-02-29T12:30:00.5Z`, with up to six digits of a second and no trailing zeros.
 pub(super) fn write_timestamp(f: &mut fmt::Formatter<'_>, micros: i64) -> fmt::Result {
     write_date(f, micros.div_euclid(MICROS_PER_DAY))?;
+    // Euclidean division, so that times before 1970 count forward from midnight.
     let of_day = micros.rem_euclid(MICROS_PER_DAY);
     let (seconds, mut fraction) = (of_day / 1_000_000, of_day % 1_000_000);
     write!(f, "T{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)?;
@@ -78,6 +80,7 @@ impl Rest<'_> {
         }
         let (digits, rest) = self.0.split_at(len);
         self.0 = rest;
+        // `num_digits` bounds the number, so the product cannot overflow.
         Some(digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
     }
 
@@ -103,6 +106,7 @@ impl Rest<'_> {
         let minute = self.takes(b':').then(|| self.number_below(60))??;
         let mut micros = (hour * 60 + minute) * 60_000_000;
         if self.takes(b':') {
+            // Timestamps have no leap seconds, so second 60 is refused.
             micros += self.number_below(60)? * 1_000_000;
             if self.takes(b'.') {
                 let len = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();

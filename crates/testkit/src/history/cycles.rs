@@ -61,6 +61,7 @@ fn writers(history: &History) -> Result<BTreeMap<(Object, Element), usize>, Stri
     let mut writers = BTreeMap::new();
     for (index, run) in history.runs.iter().enumerate() {
         for (object, element) in run.appends() {
+            // An element twice in one object would make its order ambiguous.
             if writers.insert((object, element), index).is_some() {
                 return Err(format!(
                     "element {element} is appended to object {object} twice: the history is of no use"
@@ -83,6 +84,7 @@ fn orders(history: &History) -> Result<BTreeMap<Object, Vec<Element>>, String> {
     };
     for (object, seen) in reads() {
         let order = orders.entry(object).or_default();
+        // Every other read is a prefix of the longest one, or contradicts it.
         if seen.len() > order.len() {
             order.clone_from(seen);
         }
@@ -106,6 +108,7 @@ impl Precedence {
     }
 
     fn add(&mut self, first: usize, second: usize, why: &'static str) {
+        // A transaction never precedes itself.
         if first != second {
             self.edges[first].push((second, why));
         }
@@ -170,6 +173,7 @@ impl Precedence {
     fn add_real_time(&mut self, history: &History) {
         let committed = |index: &usize| history.runs[*index].outcome != Outcome::Aborted;
         let mut by_begin: Vec<usize> = (0..history.runs.len()).filter(committed).collect();
+        // Sorted by begin, so that all later transactions are a suffix.
         by_begin.sort_unstable_by_key(|&index| history.runs[index].begun);
         for &first in &by_begin {
             let ended = history.runs[first].ended;
@@ -212,6 +216,7 @@ impl Precedence {
                         states[to] = State::Open;
                         path.push((to, 0));
                     }
+                    // A path on the stack that meets itself is a cycle.
                     State::Open => return Err(self.describe(&path, to, history)),
                     State::Done => {}
                 }

@@ -15,6 +15,7 @@ use super::{Action, Element, History, Object, Run};
 pub fn replay(history: &History) -> Result<(), String> {
     let mut order: Vec<(&Run, (u64, u64))> =
         history.runs.iter().filter_map(|run| run.position().map(|position| (run, position))).collect();
+    // Positions may be equal among transactions that only read; then the earlier one comes first.
     order.sort_by_key(|&(run, position)| (position, run.begun));
     let mut lists: BTreeMap<Object, Vec<Element>> = BTreeMap::new();
     let mut latest = (0, (0, 0));
@@ -25,12 +26,14 @@ pub fn replay(history: &History) -> Result<(), String> {
             let what = format!("client {client} was answered at {ended}, and has position {position:?}");
             return Err(format!("{what}, behind one that began at {begun}, which has {before:?}"));
         }
+        // Only the largest earlier begin can contradict a later transaction.
         latest = latest.max((run.begun, position));
         for action in &run.actions {
             match action {
                 Action::Append(object, element) => lists.entry(*object).or_default().push(*element),
                 Action::Read(object, seen) => {
                     let mut expected = lists.get(object).cloned().unwrap_or_default();
+                    // A set shows no order, so both sides are compared ascending.
                     if !history.is_list(*object) {
                         expected.sort_unstable();
                     }

@@ -99,6 +99,40 @@ fn segment_with_unwritten_header_is_ignored() {
     }
 }
 
+/// A file without a header would count as damage once later records are durable.
+#[test]
+fn failed_segment_start_leaves_no_file() {
+    let mut num_refused = 0;
+    for call in 0..8 {
+        let scene = Scene::new();
+        scene.log.append(1, b"one", Durability::Sync).unwrap();
+        scene.log.rotate();
+        scene.disk.set_plan(FaultPlan::FailAt(scene.disk.num_calls() + call, IoKind::StorageFull));
+        num_refused += u32::from(scene.log.append(2, b"two", LATER).is_err());
+        scene.disk.set_plan(FaultPlan::Never);
+        for path in scene.segments() {
+            let bytes = scene.disk.contents(&path).unwrap();
+            assert!(bytes.starts_with(b"ANDW"), "call {call}: {} has no header", path.display());
+        }
+    }
+    assert!(num_refused > 1, "the file, then its header: {num_refused}");
+}
+
+/// An older copy in its place would lose records that count as durable.
+#[test]
+fn segment_sealed_during_sync_is_checked() {
+    let scene = without_thread();
+    let unsynced = scene.log.shared.files.lock().unsynced();
+    scene.log.rotate();
+    scene.log.append(2, b"two", LATER).unwrap();
+    let files = scene.log.shared.files.lock();
+    let names: Vec<PathBuf> = files.names(&unsynced).map(|(path, _)| path.to_owned()).collect();
+    assert_eq!(names, scene.segments());
+    assert!(scene.lock.check_synced(files.names(&unsynced)).is_ok());
+    scene.disk.set_contents(&names[0], b"an older copy");
+    assert!(scene.lock.check_synced(files.names(&unsynced)).is_err());
+}
+
 /// An unsynced record follows in place of a durable one.
 #[test]
 fn rolled_back_record_is_never_claimed_durable() {
@@ -129,4 +163,17 @@ fn failed_rollback_poisons_the_wal() {
         let error = scene.log.append(epoch, b"y", Durability::Sync).unwrap_err();
         assert!(matches!(error, Error::Snapshots(anden_snapshots::Error::Poisoned { .. })), "{error}");
     }
+}
+
+#[test]
+fn records_that_fail_are_not_counted() {
+    let scene = Scene::new();
+    scene.log.append(1, b"one", Durability::Sync).unwrap();
+    let counts = || (scene.log.stats().num_groups, scene.log.kept_bytes());
+    let before = counts();
+    scene.disk.set_plan(FaultPlan::FailNext("wal-", IoKind::StorageFull));
+    scene.log.append(2, b"two", Durability::Sync).unwrap_err();
+    assert_eq!(counts(), before);
+    scene.log.append(2, b"two", Durability::Sync).unwrap();
+    assert_eq!((scene.log.stats().num_groups, scene.epochs(0)), (2, vec![1, 2]));
 }
