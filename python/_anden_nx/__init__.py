@@ -25,7 +25,7 @@ FUNCTIONS: dict[str, str] = {
     "bfs_predecessors": "Without `sort_neighbors`.",
     "bfs_successors": "Without `sort_neighbors`.",
     "center": "Without `weight`, `e` and `usebounds`.",
-    "closeness_centrality": "Without `distance`.",
+    "closeness_centrality": "Without `distance` and `sp`.",
     "clustering": "Undirected graphs without `weight`.",
     "connected_components": "",
     "core_number": "Undirected graphs.",

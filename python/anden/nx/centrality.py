@@ -101,8 +101,10 @@ def _rescaled(
     return scores * scale
 
 
-@implements(only_default(distance=None))
-def closeness_centrality(G: Graph, u: Node = None, distance: None = None, wf_improved: bool = True) -> Any:
+@implements(only_default(distance=None, sp=None))
+def closeness_centrality(
+    G: Graph, u: Node = None, distance: None = None, wf_improved: bool = True, *, sp: None = None
+) -> Any:
     if u is not None:
         place = _require(G, u, f"Source {u} is not in G")
         return _closeness(G, place, wf_improved=wf_improved)
@@ -133,7 +135,9 @@ def harmonic_centrality(G: Graph, nbunch: None = None, distance: None = None, so
     for hops in _hops_from_each(G):
         is_other = (hops != UNREACHED) & (hops != 0)
         centrality[is_other] += 1 / hops[is_other]
-    return G.by_node(centrality)
+    scores = G.by_node(centrality)
+    # NetworkX gives the nodes in the order of a set.
+    return {node: scores[node] for node in set(G)}
 
 
 def _degree_centrality(G: Graph, degrees: NDArray[np.int64]) -> Scores:
@@ -168,7 +172,12 @@ def _eccentricity(G: Graph, place: int) -> int:
     return int(hops.max())
 
 
-@implements(only_default(sp=None, weight=None))
+def _has_nodes(arguments: Arguments) -> str | None:
+    # The error depends on the version of NetworkX.
+    return None if len(arguments["G"]) else "the graph has no nodes"
+
+
+@implements(_has_nodes, only_default(sp=None, weight=None))
 def eccentricity(G: Graph, v: Any = None, sp: None = None, weight: None = None) -> Any:
     if v in G:
         return _eccentricity(G, G.place(v))
@@ -178,24 +187,24 @@ def eccentricity(G: Graph, v: Any = None, sp: None = None, weight: None = None) 
 _plain = only_default(e=None, usebounds=False, weight=None)
 
 
-@implements(_plain)
+@implements(_has_nodes, _plain)
 def diameter(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> int:
     return max(eccentricity(G).values())
 
 
-@implements(_plain)
+@implements(_has_nodes, _plain)
 def radius(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> int:
     return min(eccentricity(G).values())
 
 
-@implements(_plain)
+@implements(_has_nodes, _plain)
 def center(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> list[Node]:
     eccentricities = eccentricity(G)
     least = min(eccentricities.values())
     return [node for node, value in eccentricities.items() if value == least]
 
 
-@implements(_plain)
+@implements(_has_nodes, _plain)
 def periphery(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> list[Node]:
     eccentricities = eccentricity(G)
     most = max(eccentricities.values())

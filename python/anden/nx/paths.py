@@ -209,13 +209,16 @@ def all_pairs_dijkstra_path_length(
 
 @implements(named_weight)
 def single_source_bellman_ford_path_length(G: Graph, source: Node, weight: str = "weight") -> Lengths:
-    return _weighted_lengths(G, _known(G, source))
+    return _weighted_lengths(G, _require(G, source, f"Source {source} not in G"))
 
 
 @implements(named_weight)
 def bellman_ford_path_length(G: Graph, source: Node, target: Node, weight: str = "weight") -> Any:
-    start = _known(G, source)
-    return 0 if source == target else _weighted_length(G, start, target, f"node {target} not reachable from {source}")
+    if source == target:
+        _known(G, source)
+        return 0
+    start = _require(G, source, f"Source {source} not in G")
+    return _weighted_length(G, start, target, f"node {target} not reachable from {source}")
 
 
 @implements(named_weight)
@@ -234,12 +237,13 @@ def shortest_path_length(
         return _unweighted_length(G, source, target)
     if source is None and target is None:
         return all_pairs_dijkstra_path_length(G)
-    if source is None:
-        return _weighted_lengths(G, _known(G, target), is_reverse=True)
-    if target is None:
-        return single_source_dijkstra_path_length(G, source)
-    length = dijkstra_path_length if method == "dijkstra" else bellman_ford_path_length
-    return length(G, source, target)
+    is_dijkstra = method == "dijkstra"
+    if source is not None and target is not None:
+        length = dijkstra_path_length if is_dijkstra else bellman_ford_path_length
+        return length(G, source, target)
+    end = target if source is None else source
+    message = f"Node {end} not found in graph" if is_dijkstra else f"Source {end} not in G"
+    return _weighted_lengths(G, _require(G, end, message), is_reverse=source is None)
 
 
 def _unweighted_length(G: Graph, source: Node, target: Node) -> Any:
