@@ -47,10 +47,9 @@ def neighborhood(view: View, vertices: Any, *, hops: int, limit: int, seed: int)
     given = [] if vertices is None else list(dict.fromkeys(_as_keys(vertices)))
     found = dict.fromkeys(given)
     if vertices is None:
-        found.update(dict.fromkeys(_plain(view.keys())))
+        found.update(dict.fromkeys(view))
     else:
         for key in given:
-            view.vertex(key)
             found.update(dict.fromkeys(_plain(view.khop(key, hops))))
     keys = _sample(list(found), len(given), limit, seed)
     return Neighborhood(keys, _edges_between(view, keys), len(found))
@@ -96,7 +95,6 @@ def values_of(view: View, keys: Sequence[Hashable], what: Any, name: str) -> lis
     if isinstance(what, Mapping):
         return [what.get(key) for key in keys]
     values = _plain(getattr(what, "values", what))
-    ids = [view.vertex(key) for key in keys]
-    if ids and max(ids) >= len(values):
-        raise ValueError(f"{name} has {len(values)} values, but the graph has a vertex with id {max(ids)}")
-    return [values[vertex] for vertex in ids]
+    if len(values) != view.vertex_bound:
+        raise ValueError(f"{name} has {len(values)} values, but the graph has {view.vertex_bound} vertex ids")
+    return [values[vertex] for vertex in view.ids(list(keys)).tolist()]

@@ -55,25 +55,16 @@ def plot_degrees(view: View, *, direction: str = "out", ax: Axes | None = None) 
     if direction not in ("out", "in", "both"):
         raise ValueError(f"direction must be 'out', 'in' or 'both', not {direction!r}")
     axes = _axes(ax)
-    degrees = np.sort(_degrees(view, direction if view.directed else "out"))
-    values, first = np.unique(degrees, return_index=True)
-    shares = 1 - first / max(len(degrees), 1)
-    axes.plot(values, shares, marker=".", linewidth=1)
+    counts = np.array(view.degree_statistics(direction)["counts"], dtype=np.int64).reshape(-1, 2)
+    # The number of vertices with at least each degree.
+    reversed_sums = counts[::-1, 1].cumsum()[::-1]
+    axes.plot(counts[:, 0], reversed_sums / max(view.num_vertices, 1), marker=".", linewidth=1)
     axes.set_xscale("symlog", linthresh=1)
     axes.set_yscale("log")
     axes.set_xlabel(f"{direction}-degree" if view.directed and direction != "both" else "degree")
     axes.set_ylabel("share of vertices with at least this degree")
     axes.set_title(f"{view.num_vertices:,} vertices, {view.num_edges:,} edges")
     return axes
-
-
-def _degrees(view: View, direction: str) -> NDArray[np.int64]:
-    offsets, targets, *_ = view.csr()
-    counts = np.diff(np.asarray(offsets).astype(np.int64))
-    if direction == "out":
-        return counts
-    into = np.bincount(np.asarray(targets), minlength=len(counts))
-    return into if direction == "in" else counts + into
 
 
 def plot_history(db: Database, *, ax: Axes | None = None) -> Axes:
@@ -234,7 +225,7 @@ def plot_result(result: Result, *, ax: Axes | None = None) -> Axes:
     else:
         reached = values[np.isfinite(values) if values.dtype.kind == "f" else values != np.iinfo(values.dtype).max]
         axes.hist(reached, bins=50)
-        axes.set_xlabel(result.value_name)
+        axes.set_xlabel(result.name)
         axes.set_ylabel("vertices")
     axes.set_yscale("log")
     axes.set_title(f"{result.kernel}: {len(values):,} vertices")

@@ -81,8 +81,7 @@ def betweenness_centrality(
     sources = None if k is None else list(map(G.place, seed.sample(G.nodes, k)))
     if sources == []:
         raise NotImplementedError("no sources")
-    options = {"sources": len(G)} if sources is None else {"source": sources}
-    scores = np.asarray(G.view.bc(**options))
+    scores = np.asarray(G.view.bc("all" if sources is None else sources))
     return G.by_node(_rescaled(scores, sources, is_normalized=normalized, is_directed=G.is_directed()))
 
 
@@ -112,7 +111,7 @@ def closeness_centrality(
         return {node: _closeness(G, place, wf_improved=False) for place, node in enumerate(G)}
     if len(G) == 0:
         return {}
-    return G.by_node(np.asarray(G.view.closeness(sources=len(G))))
+    return G.by_node(np.asarray(G.view.closeness("all")))
 
 
 def _closeness(G: Graph, place: int, *, wf_improved: bool) -> float:

@@ -149,9 +149,9 @@ class Graph:
     @classmethod
     def of_view(cls, view: anden.View) -> Graph:
         """Wraps a view. NetworkX's functions see its keys as nodes."""
+        if view.num_vertices != view.vertex_bound:
+            raise anden.InvalidInput("ids of removed vertices are in the view: append its edges to a new database")
         offsets, targets, *weights = view.csr()
-        if len(offsets) != view.num_vertices + 1:
-            raise anden.InvalidInput("the view lacks removed vertices: load its edges into a new database")
         arcs = Arcs(np.asarray(offsets, dtype=np.int64), np.asarray(targets, dtype=np.int64))
         kept = np.asarray(weights[0]) if weights else None
         graph = cls(list(view.keys().tolist()), arcs, is_directed=view.directed, weights=kept)

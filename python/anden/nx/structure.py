@@ -59,7 +59,7 @@ def is_regular(G: Graph) -> bool:
 def _triangles(G: Graph) -> NDArray[np.int64]:
     if len(G) == 0:
         return np.zeros(0, dtype=np.int64)
-    return np.asarray(G.view.triangles(details=True).values, dtype=np.int64)
+    return np.asarray(G.view.triangles(per_vertex=True), dtype=np.int64)
 
 
 def _pairs_of_neighbors(G: Graph) -> NDArray[np.int64]:
