@@ -1,7 +1,7 @@
 """What NetworkX asks about the backend when it is imported.
 
-This package stands beside `anden`, because an import of `anden.…` loads the native module. Programs that import NetworkX
-alone must not pay for that.
+This package stands beside `anden`, because an import of `anden.…` loads the native module. Programs that import
+NetworkX alone must not pay for that.
 """
 
 from __future__ import annotations

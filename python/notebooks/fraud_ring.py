@@ -9,9 +9,9 @@
 # %% [markdown]
 # # A fraud ring in streaming payments
 #
-# Payments arrive with an amount and a time. While a thread commits them, this notebook asks questions: each view shows the
-# graph at one moment, and later commits do not change it. A filtered view then finds a ring: accounts that pass large sums
-# round within a short time.
+# Payments arrive with an amount and a time. While a thread commits them, this notebook asks questions: each view shows
+# the graph at one moment, and later commits do not change it. A filtered view then finds a ring: accounts that pass
+# large sums round within a short time.
 
 # %%
 import threading
@@ -82,7 +82,8 @@ assert g.num_edges == NUM_PAYMENTS + 20
 # %% [markdown]
 # ## A view of large recent payments
 #
-# The filter is a predicate over the properties. The result is a view as any other: kernels, queries and exports run on it.
+# The filter is a predicate over the properties. The result is a view as any other: kernels, queries and exports run on
+# it.
 
 # %%
 large = g.filter(edges="amount > 5000 AND time >= 1000")
@@ -101,6 +102,5 @@ for account in ring:
     print(account, "is paid by", ", ".join(sources))
 
 # %%
-in_ring = {account: 1 for account in ring}
-colors = {key: in_ring.get(key, 0) for key in g}
-axes = g.plot(ring, hops=1, color=colors, size={key: 3 if key in in_ring else 1 for key in g}, labels=True)
+colors = {key: int(key in ring) for key in g}
+axes = g.plot(ring, hops=1, color=colors, size={key: 1 + 2 * colors[key] for key in g}, labels=True)

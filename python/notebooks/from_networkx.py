@@ -9,8 +9,8 @@
 # %% [markdown]
 # # Coming from NetworkX
 #
-# Ten tasks, first in NetworkX and then in Anden. NetworkX's results are dictionaries by node; Anden's are NumPy arrays by
-# vertex id, and `g.keys()` has the keys in the same order.
+# Ten tasks, first in NetworkX and then in Anden. NetworkX's results are dictionaries by node; Anden's are NumPy arrays
+# by vertex id, and `g.keys()` has the keys in the same order.
 
 # %%
 import networkx as nx
@@ -47,7 +47,8 @@ assert (99 in G) == (99 in g)
 # %% [markdown]
 # ## 4. PageRank
 #
-# NetworkX compares changes with the tolerance times the number of vertices. Anden's tolerance is the sum of the changes.
+# NetworkX compares changes with the tolerance times the number of vertices. Anden's tolerance is the sum of the
+# changes.
 
 # %%
 theirs = nx.pagerank(G, tol=1e-10, weight=None)
@@ -102,8 +103,8 @@ assert 99 not in g and 99 in db.view()
 # %% [markdown]
 # ## 10. Keep NetworkX, and let Anden compute
 #
-# With `backend="anden"`, NetworkX's functions run on Anden and give NetworkX's results. The converted graph is kept with `G`.
-# `nx.config.backend_priority = ["anden"]` does so for all calls.
+# With `backend="anden"`, NetworkX's functions run on Anden and give NetworkX's results. The converted graph is kept
+# with `G`. `nx.config.backend_priority = ["anden"]` does so for all calls.
 
 # %%
 assert list(nx.betweenness_centrality(G, backend="anden")) == list(G)

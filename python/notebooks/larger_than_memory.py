@@ -9,9 +9,9 @@
 # %% [markdown]
 # # A graph larger than memory
 #
-# `memory=` is a hard limit for loading and for kernels. The graph stays on disk, and a kernel keeps only its state in memory:
-# a few bytes a vertex. The graph here is small, so that the notebook runs in seconds. With `SCALE = 24`, the files have
-# about 2 GB.
+# `memory=` is a hard limit for loading and for kernels. The graph stays on disk, and a kernel keeps only its state in
+# memory: a few bytes a vertex. The graph here is small, so that the notebook runs in seconds. With `SCALE = 24`, the
+# files have about 2 GB.
 
 # %%
 import tempfile
@@ -37,7 +37,7 @@ path = Path(folder.name) / "large.anden"
 # %%
 generator = np.random.default_rng(1)
 with anden.create(path, directed=False, ids="dense", memory=MEMORY) as db:
-    for part in range(4):
+    for _ in range(4):
         num_edges = (DEGREE << SCALE) // 4
         # Squares of random numbers prefer small ids, which makes degrees differ.
         ends = (generator.random((2, num_edges)) ** 2 * (1 << SCALE)).astype(np.uint32)
@@ -55,7 +55,7 @@ print(f"{size / 1e6:.1f} MB on disk")
 # %%
 db = anden.open(path, read_only=True, memory=MEMORY)
 g = db.view()
-g
+print(g)
 
 # %%
 for kernel, run in [("components", g.wcc), ("PageRank", g.pagerank), ("coreness", g.kcore)]:

@@ -19,7 +19,9 @@ import numpy as np
 
 import anden
 
-demo = next(folder / "demo" for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "demo/debian_graph.py").exists())
+demo = next(
+    folder / "demo" for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "demo/debian_graph.py").exists()
+)
 data = str(demo / "debian-bookworm")
 
 # %% [markdown]

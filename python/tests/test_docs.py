@@ -129,3 +129,15 @@ def test_public_types_are_complete() -> None:
         capture_output=True, text=True, check=False, cwd=ROOT / "python",
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+
+
+def test_site_has_guide_notebooks_and_reference(tmp_path: Path) -> None:
+    pytest.importorskip("pdoc")
+    _require_extras()
+    command = [sys.executable, "-W", "error::UserWarning:pdoc", str(ROOT / "python/docs/build.py"), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "Five minutes to a plot" in (tmp_path / "anden_guide.html").read_text()
+    assert "Time travel over Debian" in (tmp_path / "anden_time_travel.html").read_text()
+    reference = (tmp_path / "anden.html").read_text()
+    assert all(f'id="{name}' in reference for name in ("Database.view", "View.pagerank", "load"))

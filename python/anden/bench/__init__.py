@@ -1,7 +1,8 @@
 """Compares Anden with the graph libraries of Python that are installed, in one run.
 
-``python -m anden.bench`` generates an R-MAT graph, loads it by each tool in a process of its own, runs each task, compares
-the answers with those of Anden, and prints a line for each. ``python -m anden.bench --help`` lists the options.
+``python -m anden.bench`` generates an R-MAT graph, loads it by each tool in a process of its own, runs each task,
+compares the answers with those of Anden, and prints a line for each. ``python -m anden.bench --help`` lists the
+options.
 """
 
 from __future__ import annotations

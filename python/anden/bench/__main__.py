@@ -81,7 +81,9 @@ def _input(options: argparse.Namespace, folder: Path) -> Input:
         name = f"R-MAT scale {options.scale} degree {options.degree}"
     pairs = graphs.simplify(pairs)
     given = graphs.write(pairs, folder, options.seed)
-    print(f"{name}: {given.num_vertices:,} vertices, {len(pairs):,} undirected edges; {os.cpu_count()} cores", flush=True)
+    print(
+        f"{name}: {given.num_vertices:,} vertices, {len(pairs):,} undirected edges; {os.cpu_count()} cores", flush=True
+    )
     return given
 
 
@@ -170,7 +172,7 @@ def _text(line: Line) -> str:
 
 
 def _print(lines: list[Line]) -> None:
-    """The table: a row for each task and tool, with the time relative to the first tool and the comparison of answers."""
+    """The table: a row for each task and tool, with its time as a multiple of the first tool's."""
     ours = _references(lines)
     print(f"\n| task | tool | seconds | times the first | peak MB | answer |\n|{' --- |' * 6}")
     for task in TASKS:

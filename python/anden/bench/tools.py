@@ -1,7 +1,7 @@
 """How each tool does each task. The vertices of the graph are 0 to n - 1, the edges are undirected and unique.
 
-A method is named like its task and returns the answer as the tool gives it. A second method `as_…` turns the answer into an
-array or a number to compare, outside the measured time. A tool without a method does not have the task.
+A method is named like its task and returns the answer as the tool gives it. A second method `as_…` turns the answer
+into an array or a number to compare, outside the measured time. A tool without a method does not have the task.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ NetworkX runs a function of this backend when the caller asks for it:
 >>> nx.has_path(G, "a", "c", backend="anden")
 True
 
-`nx.config.backend_priority = ["anden"]` asks for it in all calls. NetworkX converts a graph at the first call, and keeps
-the converted graph with the original one. A change by a method of the graph drops it.
+`nx.config.backend_priority = ["anden"]` asks for it in all calls. NetworkX converts a graph at the first call, and
+keeps the converted graph with the original one. A change by a method of the graph drops it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from .graph import Graph
 from .registry import FUNCTIONS, can_run, should_run
 
 __all__ = ["BackendInterface", "Graph"]
-
 
 
 class BackendInterface:

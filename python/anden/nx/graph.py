@@ -1,7 +1,7 @@
 """The graph of the backend: nodes of NetworkX, numbered in their order, over a view of Anden.
 
-The arcs are held twice: in the order of NetworkX, for results whose order depends on it, and in a view in memory, on which
-the kernels run. The view is made at the first kernel.
+The arcs are held twice: in the order of NetworkX, for results whose order depends on it, and in a view in memory, on
+which the kernels run. The view is made at the first kernel.
 """
 
 from __future__ import annotations

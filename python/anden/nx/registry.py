@@ -1,7 +1,7 @@
 """The functions of the backend, and the checks before a call.
 
-A function has the name and the parameters of its NetworkX counterpart. NetworkX asks `can_run` and `should_run` with the
-arguments of the caller, before it converts the graph.
+A function has the name and the parameters of its NetworkX counterpart. NetworkX asks `can_run` and `should_run` with
+the arguments of the caller, before it converts the graph.
 """
 
 from __future__ import annotations
