@@ -97,7 +97,7 @@ pub fn vertex_input(text: &str) -> Result<VertexInput, String> {
     let mut names = names.split(':').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty()));
     match (names.next().flatten(), names.next().flatten(), names.next(), path) {
         (.., "") => Err("expected a file after =".into()),
-        (labels, space, None, path) => Ok(VertexInput { path: path.into(), labels, space }),
+        (labels, space, None, path) => Ok(VertexInput { path: PathBuf::from(path).into(), labels, space }),
         _ => Err("expected LABEL=FILE or LABEL:SPACE=FILE".into()),
     }
 }
@@ -106,7 +106,7 @@ pub fn vertex_input(text: &str) -> Result<VertexInput, String> {
 pub fn edge_input(text: &str) -> Result<EdgeInput, String> {
     let wanted = || "expected TYPE=FILE or TYPE:SPACE:SPACE=FILE".to_owned();
     let (names, path) = named_file(text).filter(|(_, path)| !path.is_empty()).ok_or_else(wanted)?;
-    let path = if path == "-" { InputPath::Stdin } else { InputPath::File(path.into()) };
+    let path = InputPath::from(PathBuf::from(path));
     let mut names = names.split(':').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty()));
     match (names.next().flatten(), names.next(), names.next(), names.next()) {
         (Some(edge_type), None, ..) => Ok(EdgeInput { path, edge_type, source_space: None, target_space: None }),
