@@ -37,6 +37,8 @@ def explore(
     options: dict[str, Any] = {"name": shown.title}
     if color is not None:
         options["node_color"] = values_of(view, shown.keys, color, "color")
+        if all(isinstance(value, (int, float)) for value in options["node_color"]):
+            options["node_color_gradient"] = "Viridis"
     if size is not None:
         options["node_size"] = values_of(view, shown.keys, size, "size")
     return Sigma(graph, **options)

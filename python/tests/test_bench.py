@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 
 from anden.bench import TASKS, graphs
-from anden.bench.__main__ import Line, compare
+from anden.bench.__main__ import compare
+from anden.bench.lines import Line
 
 MODULES = {"networkx": "networkx", "scipy": "scipy"}
 
 
 def test_tools_give_equal_answers(tmp_path: Path) -> None:
-    for module in MODULES.values():
+    for module in (*MODULES.values(), "matplotlib"):
         pytest.importorskip(module)
     file = tmp_path / "lines.json"
-    options = f"--scale 8 --degree 6 --repeat 1 --tools anden,networkx,scipy --json {file}"
+    options = f"--scale 8 --degree 6 --repeat 1 --tools anden,networkx,scipy --json {file} --plot {tmp_path}/lines.png"
     command = [sys.executable, "-m", "anden.bench", *options.split()]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -28,6 +29,7 @@ def test_tools_give_equal_answers(tmp_path: Path) -> None:
     finished = {(line["tool"], line["task"]) for line in lines if line["seconds"] is not None}
     assert finished >= {(tool, task) for tool in ("Anden", "NetworkX") for task in TASKS}
     assert "| kcore | NetworkX |" in done.stdout
+    assert (tmp_path / "lines.png").stat().st_size > 1_000
 
 
 def test_edge_list_of_a_file_and_missing_tools(tmp_path: Path) -> None:

@@ -12,34 +12,20 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from . import TASKS, graphs
+from .lines import Line
+from .picture import plot_lines
 from .tools import TOOLS, Input, Tool
 
 #: Answers of floating-point tasks may differ by this share of the largest value.
 CLOSE = 1e-6
 #: The sum of absolute differences up to which PageRanks agree, as tools stop after different iterations.
 CLOSE_RANKS = 0.05
-
-
-@dataclass
-class Line:
-    """One task of one tool."""
-
-    tool: str
-    task: str
-    seconds: float | None = None
-    peak_bytes: int | None = None
-    answer: Any = None
-    #: Why there is no time.
-    missing: str | None = None
-    #: The process gives no more lines.
-    is_last: bool = False
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -52,6 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
         differing = _differences(lines)
     if options.json is not None:
         options.json.write_text(json.dumps([vars(line) for line in lines], indent=1) + "\n")
+    if options.plot is not None:
+        plot_lines(lines, options.plot)
     for text in differing:
         print(f"differs: {text}", file=sys.stderr)
     return 1 if differing else 0
@@ -70,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=float, default=300, metavar="SECONDS", help="for each task (default 300)")
     parser.add_argument("--folder", type=Path, help="where to put files (default: the temporary folder)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the lines to this file")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the times into this file (Matplotlib)")
     return parser
 
 
