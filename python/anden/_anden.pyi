@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar, final, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 Key: TypeAlias = int | str | tuple[str, int | str]
 Keys: TypeAlias = Key | Sequence[Key] | NDArray[Any]
