@@ -65,8 +65,10 @@ class Arcs:
 
     def _expand_singly(self, level: list[int], seen: bytearray) -> tuple[list[int], list[int]]:
         found, parents = [], []
+        # Slices of memoryviews cost less than those of arrays.
+        offsets, targets = memoryview(self.offsets), memoryview(self.targets)
         for vertex in level:
-            for target in self.targets[self.offsets[vertex] : self.offsets[vertex + 1]].tolist():
+            for target in targets[offsets[vertex] : offsets[vertex + 1]].tolist():
                 if not seen[target]:
                     seen[target] = 1
                     found.append(target)
