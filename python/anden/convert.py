@@ -1,8 +1,8 @@
 """Databases from arrays, tables and graphs of other libraries, and views as these.
 
-Each `from_…` function makes a database: in memory, or at ``path``. All of them take the keywords of `load` that concern
-the graph: ``directed``, ``ids``, ``weight_type``, ``duplicates``, ``multigraph``, ``ordered``, ``out_only``, ``name``,
-``threads`` and ``memory``.
+Each `from_…` function makes a database: in memory, or at ``path``. All of them take the keywords of `load` that
+concern the graph: ``directed``, ``ids``, ``weight_type``, ``duplicates``, ``multigraph``, ``ordered``, ``out_only``,
+``name``, ``threads`` and ``memory``.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ def from_arrow(table: Any, *, path: Path = None, vertices: Any = None, **options
     """Make a database from an Arrow table of edges: any object with ``__arrow_c_stream__``.
 
     The columns of the ends are found by their names, such as `source` and `target`, `src` and `dst` or `from` and
-    `to`; ``source_column`` and ``target_column`` name others. A column `weight` of numbers, or ``weight_column``, is the
-    weight; ``weights=False`` makes it a property. All other columns are edge properties; ``properties=["kind"]``
-    chooses some.
+    `to`; ``source_column`` and ``target_column`` name others. A column `weight` of numbers, or ``weight_column``, is
+    the weight; ``weights=False`` makes it a property. All other columns are edge properties;
+    ``properties=["kind"]`` chooses some.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def from_pandas(frame: Any, *, path: Path = None, vertices: Any = None, **option
 
 
 def from_polars(frame: Any, *, path: Path = None, vertices: Any = None, **options: Any) -> Database:
-    """Make a database from a ``polars.DataFrame`` or ``LazyFrame`` of edges. Columns and options as for `from_arrow`."""
+    """Make a database from a ``polars.DataFrame`` or ``LazyFrame`` of edges. Otherwise as `from_arrow`."""
     if hasattr(frame, "collect") and not hasattr(frame, "__arrow_c_stream__"):
         frame = frame.collect()
     return from_arrow(frame, path=path, vertices=vertices, **options)
