@@ -22,7 +22,7 @@ use crate::pinned::Pin;
 use crate::session::Beside;
 use crate::session::Prefetch;
 use crate::weighted::{ChosenWeights, on_weighted};
-use crate::{Error, Key, Neighbors, Result, Session};
+use crate::{Error, Key, Neighbors, Options, Progress, Result, Session};
 
 /// Read access to a graph at one version.
 ///
@@ -250,6 +250,12 @@ impl View {
         Self { graph, session, chosen, last_weights: LastWeights::default(), ..self.clone() }
     }
 
+    /// This view with another progress report, which may cancel work on it.
+    #[must_use]
+    pub fn with_progress(&self, progress: Arc<dyn Progress + Send + Sync>) -> Self {
+        Self { session: self.session.clone().with_progress(progress), ..self.clone() }
+    }
+
     /// Counters of the prefetcher, over all views of the [`Session`].
     pub fn prefetch_stats(&self) -> PrefetchStats {
         self.session.advisor().stats()
@@ -311,6 +317,11 @@ impl View {
     /// The number of arcs. An undirected edge has two, an undirected loop one.
     pub fn num_arcs(&self) -> u64 {
         self.part.as_ref().map_or_else(|| self.graph.num_arcs(), |part| part.num_edges(self).1)
+    }
+
+    /// The options that were fixed when the database was created, such as direction and type of keys.
+    pub fn options(&self) -> &Options {
+        self.graph.options()
     }
 
     /// Whether edges have a direction.

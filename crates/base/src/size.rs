@@ -20,6 +20,29 @@ pub fn size_at_most(num_bytes: u64) -> String {
     shown(num_bytes, |numerator, unit| numerator / unit)
 }
 
+/// Parses a size in bytes: `800`, `64K`, `512M`, `4G`, `1T`. Also accepts `4GB`, `4GiB` and a blank before the unit, so
+/// that sizes from messages can be pasted. `None` for other text and for 0.
+pub fn parse_size(text: &str) -> Option<u64> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+    let (number, unit) = text.split_at(digits);
+    let unit = unit.trim_start();
+    let shift = match unit.to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return None,
+    };
+    let bytes = match number.parse::<u64>() {
+        Ok(whole) => whole.checked_mul(1 << shift),
+        // A whole number that does not parse is too large, so it is not tried as a fraction.
+        Err(_) if !number.contains('.') => None,
+        Err(_) => number.parse::<f64>().ok().map(|x| (x * (1_u64 << shift) as f64) as u64),
+    };
+    bytes.filter(|&n| n > 0)
+}
+
 /// `divide` returns tenths of a unit.
 fn shown(num_bytes: u64, divide: impl Fn(u128, u128) -> u128) -> String {
     let unit = (num_bytes.max(1).ilog2() / 10).min(UNITS.len() as u32 - 1);
