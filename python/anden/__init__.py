@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import atexit as _atexit
 
+from . import convert as _convert
 from . import explore as _explore
 from . import plot as _plot
+from . import sql as _sql
 from ._anden import (
     Conflict,
     Corrupt,
@@ -50,6 +52,7 @@ from ._anden import (
     open,
     set_progress,
 )
+from .convert import from_arrow, from_edges, from_networkx, from_numpy, from_pandas, from_polars, from_scipy
 
 __all__ = [
     "Conflict",
@@ -75,6 +78,13 @@ __all__ = [
     "View",
     "__version__",
     "create",
+    "from_arrow",
+    "from_edges",
+    "from_networkx",
+    "from_numpy",
+    "from_pandas",
+    "from_polars",
+    "from_scipy",
     "kernels",
     "load",
     "open",
@@ -82,11 +92,18 @@ __all__ = [
 ]
 
 # Methods in Python. Their libraries are imported when a method is called.
-View.plot_degrees = _plot.plot_degrees
-View.plot = _plot.plot
-View.explore = _explore.explore
-Database.plot_history = _plot.plot_history
-Result.plot = _plot.plot_result
+for _class, _name, _method in (
+    (View, "plot_degrees", _plot.plot_degrees),
+    (View, "plot", _plot.plot),
+    (View, "explore", _explore.explore),
+    (View, "sql", _sql.view_sql),
+    (View, "to_networkx", _convert.to_networkx),
+    (View, "to_scipy", _convert.to_scipy),
+    (Database, "plot_history", _plot.plot_history),
+    (Database, "sql", _sql.database_sql),
+    (Result, "plot", _plot.plot_result),
+):
+    setattr(_class, _name, _method)
 
 # A database that was not closed makes its last snapshot at the end of the interpreter.
 _atexit.register(_close_all)
