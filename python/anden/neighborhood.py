@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from anden import View
+    from anden._anden import Key
 
 #: A picture of more vertices shows a sample.
 MAX_VERTICES = 10_000
@@ -20,7 +21,7 @@ MAX_VERTICES = 10_000
 class Neighborhood:
     """Some vertices of a view, with the edges between them."""
 
-    keys: list[Hashable]
+    keys: list[Key]
     #: Pairs of positions in `keys`, one row an edge.
     edges: NDArray[np.int64]
     #: The number of vertices before the sample was taken.
@@ -55,18 +56,18 @@ def neighborhood(view: View, vertices: Any, *, hops: int, limit: int, seed: int)
     return Neighborhood(keys, _edges_between(view, keys), len(found))
 
 
-def _as_keys(vertices: Any) -> Iterable[Hashable]:
+def _as_keys(vertices: Any) -> Iterable[Key]:
     is_one = isinstance(vertices, (str, int, np.integer))
     return [vertices] if is_one else _plain(vertices)
 
 
-def _plain(keys: Any) -> list[Hashable]:
+def _plain(keys: Any) -> list[Key]:
     """Keys as Python integers and strings."""
     tolist = getattr(keys, "tolist", None) or getattr(keys, "to_pylist", None)
     return tolist() if tolist is not None else list(keys)
 
 
-def _sample(keys: list[Hashable], num_given: int, limit: int, seed: int) -> list[Hashable]:
+def _sample(keys: list[Key], num_given: int, limit: int, seed: int) -> list[Key]:
     if len(keys) <= limit:
         return keys
     if num_given >= limit:
@@ -76,7 +77,7 @@ def _sample(keys: list[Hashable], num_given: int, limit: int, seed: int) -> list
     return keys[:num_given] + [keys[place] for place in np.sort(chosen).tolist()]
 
 
-def _edges_between(view: View, keys: Sequence[Hashable]) -> NDArray[np.int64]:
+def _edges_between(view: View, keys: Sequence[Key]) -> NDArray[np.int64]:
     place = {key: index for index, key in enumerate(keys)}
     pairs = []
     for source, key in enumerate(keys):
@@ -88,7 +89,7 @@ def _edges_between(view: View, keys: Sequence[Hashable]) -> NDArray[np.int64]:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-def values_of(view: View, keys: Sequence[Hashable], what: Any, name: str) -> list[Any]:
+def values_of(view: View, keys: Sequence[Key], what: Any, name: str) -> list[Any]:
     """A value for each key: from an array by vertex id, a result, a dictionary by key, or a property by its name."""
     if isinstance(what, str):
         what = view.vertex_property(what)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ def _axes(ax: Axes | None) -> Axes:
     return pyplot.subplots()[1]
 
 
-def plot_degrees(view: View, *, direction: str = "out", ax: Axes | None = None) -> Axes:
+def plot_degrees(view: View, *, direction: Literal["out", "in", "both"] = "out", ax: Axes | None = None) -> Axes:
     """Draws the degree distribution: the share of vertices with at least each degree, on logarithmic axes.
 
     Parameters

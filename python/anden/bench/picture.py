@@ -21,7 +21,7 @@ def plot_lines(lines: list[Line], file: Path) -> None:
         measured = [line for line in lines if line.tool == tool and line.seconds is not None]
         places = [TASKS.index(line.task) + 0.6 * (number / max(len(tools) - 1, 1) - 0.5) for line in measured]
         style = {"s": 90, "marker": "*", "zorder": 3} if number == 0 else {"s": 30}
-        axes.scatter(places, [line.seconds for line in measured], label=tool, **style)
+        axes.scatter(places, [line.seconds or 0.0 for line in measured], label=tool, **style)
     axes.set_yscale("log")
     axes.set_xticks(range(len(TASKS)), TASKS)
     axes.set_ylabel("seconds (logarithmic; lower is better)")

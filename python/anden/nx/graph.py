@@ -66,7 +66,7 @@ class Arcs:
     def _expand_singly(self, level: list[int], seen: bytearray) -> tuple[list[int], list[int]]:
         found, parents = [], []
         # Slices of memoryviews cost less than those of arrays.
-        offsets, targets = memoryview(self.offsets), memoryview(self.targets)
+        offsets, targets = self.offsets.data, self.targets.data
         for vertex in level:
             for target in targets[offsets[vertex] : offsets[vertex + 1]].tolist():
                 if not seen[target]:

@@ -314,7 +314,8 @@ def bfs_predecessors(
 def bfs_successors(
     G: Graph, source: Node, depth_limit: int | None = None, sort_neighbors: None = None
 ) -> Iterator[tuple[Node, list[Node]]]:
-    current, children = source, []
+    current = source
+    children: list[Node] = []
     for parent, child in bfs_edges(G, source, depth_limit=depth_limit):
         if parent != current:
             yield current, children
