@@ -27,7 +27,32 @@ _shared = threading.local()
 
 
 def view_sql(view: View, query: str, params: Parameters = None, *, connection: Any = None) -> Any:
-    """Run a query on a view."""
+    """Run SQL on the graph, by DuckDB; by Polars, with the tables only, where DuckDB is not installed.
+
+    Tables are `edges`, `vertices`, `degrees` and `snapshots`. Kernels and queries are functions that return tables:
+    ``pagerank()``, ``bfs('ann')``, ``khop('ann', 2)``, ``diff(1, 2)``. ``edges AT (VERSION => 3)`` is a snapshot.
+
+    Parameters
+    ----------
+    query : str
+        A SELECT statement of DuckDB. Names that the graph does not have are Python variables, such as data frames.
+    params : sequence or dict, optional
+        Values of the parameters of the query.
+    connection : duckdb.DuckDBPyConnection, optional
+        The connection whose tables the query may join.
+
+    Returns
+    -------
+    duckdb.DuckDBPyRelation
+        DuckDB's relation, with ``df()``, ``pl()``, ``arrow()``, ``fetchall()``.
+
+    Examples
+    --------
+    >>> import anden
+    >>> g = anden.from_edges([("ann", "ben"), ("ben", "cleo")]).view()
+    >>> g.sql("SELECT key FROM khop('ann', 2) ORDER BY key").fetchall()
+    [('ben',), ('cleo',)]
+    """
     return _run(_Names(view), query, params, connection)
 
 
@@ -40,7 +65,16 @@ def database_sql(
     window: Any = None,
     connection: Any = None,
 ) -> Any:
-    """Run a query on a version of a database."""
+    """Run SQL on the graph: on everything committed, on a snapshot, or on a window of snapshots. See `View.sql`.
+
+    Examples
+    --------
+    >>> import anden
+    >>> db = anden.from_edges([(1, 2)])
+    >>> _ = db.append([2], [3])
+    >>> db.sql("SELECT count(*) FROM edges", snapshot=1).fetchall()
+    [(1,)]
+    """
     view = database.view(snapshot=snapshot, window=window)
     return _run(_Names(view, database), query, params, connection)
 
@@ -107,9 +141,14 @@ def _connection(duckdb: Any) -> Any:
     return _shared.connection
 
 
+def _scalar(cursor: Any, query: str, params: Any) -> Any:
+    """The only value of a query. All rows are fetched, so that the cursor is free again."""
+    return cursor.execute(query, params).fetchall()[0][0]
+
+
 def _parsed(cursor: Any, query: str) -> Tree | None:
     """The tree of one query; None if the query does not parse, or is another statement."""
-    tree = json.loads(cursor.execute("SELECT json_serialize_sql(?)", [query]).fetchone()[0])
+    tree = json.loads(_scalar(cursor, "SELECT json_serialize_sql(?)", [query]))
     return None if tree.get("error") or len(tree["statements"]) != 1 else tree
 
 
@@ -203,7 +242,7 @@ class _Statement:
         tree["statements"][0]["node"]["select_list"] = [expression | {"alias": ""}]
         text = self._sql(tree)
         params = self._given(_named(expression))
-        return self.cursor.execute(text, params).fetchone()[0]
+        return _scalar(self.cursor, text, params)
 
     def _given(self, identifiers: set[str]) -> Any:
         if not identifiers:
@@ -225,7 +264,7 @@ class _Statement:
         return self._sql(self.tree)
 
     def _sql(self, tree: Tree) -> str:
-        return self.cursor.execute("SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]).fetchone()[0]
+        return _scalar(self.cursor, "SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)])
 
 
 def _arguments(function: Tree) -> Iterator[tuple[str, Tree]]:

@@ -77,7 +77,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"src": [object()], "dst": [2]}, TypeError, "'source' holds values of several types"),
     ({"src": np.array([1j]), "dst": [2]}, TypeError, "'source' has the dtype complex128"),
     ({"src": [True], "dst": [False]}, anden.InvalidInput, "Boolean"),
-    ({"src": ["a"], "dst": ["b"], "ids": "integer"}, anden.InvalidInput, "source.*found a"),
+    ({"src": ["a"], "dst": ["b"], "ids": "integer"}, anden.InvalidInput, "source.*found 'a'"),
     ({"src": [1], "dst": [2], "idz": "dense"}, TypeError, "idz.*ids"),
     ({"src": [1], "dst": [2], "ids": "dens"}, anden.InvalidInput, "dense"),
     ({"src": [1], "dst": [2], "num_vertices": -1}, anden.InvalidInput, "num_vertices"),
@@ -112,7 +112,7 @@ def test_arrow_tables() -> None:
     view = anden.from_arrow(table, vertices={"Person": pa.table({"id": ["a"], "age": [7]})}).view()
     assert view.weight_type == "i64"
     assert edges_of(view)[1][:3] == ("b", "c", 2)
-    assert view.vertex("a")["age"] == 7
+    assert view.vertex("a")["properties"]["age"] == 7
     assert view.known_labels() == ["Person"]
     plain = anden.from_arrow(table, weights=False).view()
     assert not plain.weighted and plain.edge_properties["weight"] == "i64"
@@ -142,7 +142,7 @@ def test_frames_of_pandas_and_polars() -> None:
     words = pandas.DataFrame({"source": ["x", "y"], "target": ["y", "z"], "kind": ["k", None]})
     people = pandas.DataFrame({"key": ["x"], "age": [3]})
     view = anden.from_pandas(words, vertices=people).view()
-    assert (view.edge("x", "y"), view.vertex("x")["age"]) == ({"kind": "k"}, 3)
+    assert (view.edge("x", "y"), view.vertex("x")["properties"]["age"]) == ({"kind": "k"}, 3)
     with pytest.raises(anden.InvalidInput, match="names of columns are text, found 0"):
         anden.from_pandas(pandas.DataFrame([[1, 2]]))
     polars = pytest.importorskip("polars")

@@ -21,8 +21,8 @@ def db() -> anden.Database:
 
 def test_tables(db: anden.Database) -> None:
     view = db.view()
-    assert view.sql("SELECT sum(weight) FROM edges").fetchone() == (15.0,)
-    assert view.sql("SELECT count(*) FROM vertices").fetchone() == (4,)
+    assert view.sql("SELECT sum(weight) FROM edges").fetchall()[0] == (15.0,)
+    assert view.sql("SELECT count(*) FROM vertices").fetchall()[0] == (4,)
     assert view.sql("SELECT in_degree FROM degrees WHERE key = 'ann'").fetchall() == [(2,)]
     assert db.sql("SELECT number, name FROM snapshots ORDER BY number").fetchall() == [(1, None), (2, "second")]
     assert view.sql("FROM edges SELECT * WHERE source = 'dan'").fetchall() == [("dan", "ann", 8.0)]
@@ -36,16 +36,16 @@ def test_kernels_and_queries_are_functions(db: anden.Database) -> None:
         ("cleo", 2),
         ("dan", None),
     ]
-    ranks = view.sql("SELECT sum(value) FROM pagerank(iterations := 20, damping := 0.9)").fetchone()
+    ranks = view.sql("SELECT sum(value) FROM pagerank(iterations := 20, damping := 0.9)").fetchall()[0]
     assert ranks[0] == pytest.approx(1.0)
-    assert view.sql("SELECT count(DISTINCT value) FROM wcc()").fetchone() == (1,)
+    assert view.sql("SELECT count(DISTINCT value) FROM wcc()").fetchall()[0] == (1,)
     assert view.sql("SELECT key FROM khop('ann', 1 + 1) ORDER BY ALL").fetchall() == [("ben",), ("cleo",)]
     assert view.sql("SELECT step, key FROM path('dan', 'ben') ORDER BY step").fetchall() == [
         (0, "dan"),
         (1, "ann"),
         (2, "ben"),
     ]
-    assert view.sql("SELECT sum(value) FROM triangles()").fetchone() == (3,)
+    assert view.sql("SELECT sum(value) FROM triangles()").fetchall()[0] == (3,)
 
 
 def test_functions_join_with_tables_and_each_other(db: anden.Database) -> None:
@@ -61,8 +61,8 @@ def test_functions_join_with_tables_and_each_other(db: anden.Database) -> None:
 def test_versions(db: anden.Database) -> None:
     count = "SELECT count(*) FROM edges"
     versions = ({}, {"snapshot": 1}, {"window": (2, 2)})
-    assert [db.sql(count, **version).fetchone()[0] for version in versions] == [4, 3, 1]
-    assert db.sql("SELECT count(*) FROM edges AT (VERSION => 1)").fetchone() == (3,)
+    assert [db.sql(count, **version).fetchall()[0][0] for version in versions] == [4, 3, 1]
+    assert db.sql("SELECT count(*) FROM edges AT (VERSION => 1)").fetchall()[0] == (3,)
     assert db.sql("SELECT change, source FROM diff(1, 2)").fetchall() == [("added", "dan")]
     assert db.view(snapshot=1).sql("SELECT target FROM diff(1, 'second')").fetchall() == [("ann",)]
 
@@ -93,7 +93,7 @@ def test_relations_are_those_of_duckdb(db: anden.Database) -> None:
     # The view has no other name, so the relation keeps it.
     relation = db.view().sql("SELECT source, weight FROM edges")
     assert isinstance(relation, duckdb.DuckDBPyRelation)
-    assert relation.filter("weight > 3").aggregate("count(*)").fetchone() == (2,)
+    assert relation.filter("weight > 3").aggregate("count(*)").fetchall()[0] == (2,)
     assert relation.columns == ["source", "weight"]
 
 

@@ -101,6 +101,10 @@ impl PartialEq for ArrowInput {
 
 impl Eq for ArrowInput {}
 
+// The rows never change, so a panic leaves them as they were.
+impl std::panic::UnwindSafe for ArrowInput {}
+impl std::panic::RefUnwindSafe for ArrowInput {}
+
 /// The positions of the columns to read.
 #[derive(Clone, Debug)]
 struct ArrowRoles {

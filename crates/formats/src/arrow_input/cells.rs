@@ -1,9 +1,14 @@
 //! The values of Arrow columns as keys, weights and properties.
 
+use std::sync::Arc;
+
 use anden_graph::property::{PropertyColumn, PropertyType, ZONE};
 use anden_graph::{Weight, WeightType};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::types::{
+    ArrowPrimitiveType, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType, UInt32Type,
+    UInt64Type,
+};
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, LargeStringArray, UInt64Array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, TimeUnit};
@@ -216,11 +221,28 @@ pub(super) fn read_property(array: &ArrayRef, to: PropertyType) -> Result<Proper
         PropertyType::F32 => DataType::Float32,
         PropertyType::F64 => DataType::Float64,
         PropertyType::Date => DataType::Date32,
-        PropertyType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, Some(ZONE.into())),
+        PropertyType::Timestamp => return Ok(PropertyColumn::from_array(timestamps(array)?)?),
         PropertyType::String => DataType::LargeUtf8,
         PropertyType::Bytes => DataType::LargeBinary,
     };
     Ok(PropertyColumn::from_array(converted(array, &data_type)?)?)
+}
+
+/// Instants as microseconds in UTC. Arrow stores instants of any zone in UTC; those without a zone are taken as UTC.
+fn timestamps(array: &ArrayRef) -> Result<ArrayRef> {
+    let (factor, divisor) = match array.data_type() {
+        DataType::Timestamp(TimeUnit::Second, _) => (1_000_000, 1),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => (1, 1_000),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => (1, 1),
+        // Milliseconds, as timestamps and as dates of 64 bits.
+        _ => (1_000, 1),
+    };
+    let numbers = converted(array, &DataType::Int64)?;
+    let micros = numbers.as_primitive::<Int64Type>().try_unary::<_, Int64Type, _>(|number| {
+        let micros = number.checked_mul(factor).map(|number| number.div_euclid(divisor));
+        micros.ok_or_else(|| Error::Parameter(format!("the time {number} is beyond the range of microseconds")))
+    })?;
+    Ok(Arc::new(micros.reinterpret_cast::<TimestampMicrosecondType>().with_timezone(ZONE)))
 }
 
 /// Converts a column. A value that does not fit is an error, not null.

@@ -14,7 +14,6 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use super::{RowKind, Table, columns_of};
 use crate::error::{Result, misused};
@@ -254,59 +253,6 @@ impl View {
         Ok(crate::database::Database::of(self.opened()))
     }
 
-    /// Run SQL on the graph, by DuckDB; by Polars, with the tables only, where DuckDB is not installed.
-    ///
-    /// Tables are `edges`, `vertices`, `degrees` and `snapshots`. Kernels and queries are functions that return tables:
-    /// ``pagerank()``, ``bfs('ann')``, ``khop('ann', 2)``, ``diff(1, 2)``. ``edges AT (VERSION => 3)`` is a snapshot.
-    ///
-    /// Parameters
-    /// ----------
-    /// query : str
-    ///     A SELECT statement of DuckDB. Names that the graph does not have are Python variables, such as data frames.
-    /// params : sequence or dict, optional
-    ///     Values of the parameters of the query.
-    /// connection : duckdb.DuckDBPyConnection, optional
-    ///     The connection whose tables the query may join.
-    ///
-    /// Returns
-    /// -------
-    /// duckdb.DuckDBPyRelation
-    ///     DuckDB's relation, with ``df()``, ``pl()``, ``arrow()``, ``fetchall()``.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import anden
-    /// >>> g = anden.from_edges([("ann", "ben"), ("ben", "cleo")]).view()
-    /// >>> g.sql("SELECT key FROM khop('ann', 2) ORDER BY key").fetchall()
-    /// [('ben',), ('cleo',)]
-    #[pyo3(signature = (query, params=None, *, connection=None))]
-    fn sql<'py>(
-        slf: &Bound<'py, Self>,
-        query: &Bound<'py, PyAny>,
-        params: Option<&Bound<'py, PyAny>>,
-        connection: Option<&Bound<'py, PyAny>>,
-    ) -> Result<Bound<'py, PyAny>> {
-        let options = PyDict::new(slf.py());
-        options.set_item("connection", connection)?;
-        Ok(slf.py().import("anden.sql")?.call_method("view_sql", (slf, query, params), Some(&options))?)
-    }
-
-    /// The adjacency matrix as a ``scipy.sparse.csr_array``: the entry (i, j) is the weight of the edge, or 1.
-    ///
-    /// Rows and columns are vertex ids. Indices, and values of a graph with weights, are not copied if the view is one
-    /// base; they are then read-only.
-    #[pyo3(signature = (*, weights=true))]
-    fn to_scipy<'py>(slf: &Bound<'py, Self>, weights: bool) -> Result<Bound<'py, PyAny>> {
-        let options = PyDict::new(slf.py());
-        options.set_item("weights", weights)?;
-        Ok(slf.py().import("anden.convert")?.call_method("to_scipy", (slf,), Some(&options))?)
-    }
-
-    /// The graph as a graph of NetworkX: nodes are keys, weights and properties are attributes.
-    fn to_networkx<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
-        Ok(slf.py().import("anden.convert")?.call_method1("to_networkx", (slf,))?)
-    }
-
     /// The edges as a ``pyarrow.Table``.
     #[pyo3(signature = (columns=None))]
     fn to_arrow<'py>(&self, py: Python<'py>, columns: Option<&Bound<'_, PyAny>>) -> Result<Bound<'py, PyAny>> {
@@ -331,23 +277,6 @@ impl crate::database::Database {
     /// The snapshots as a table: number, name, time, vertices, edges, added, removed and bytes.
     fn snapshots_table(&self) -> Result<Table> {
         snapshot_table(&self.opened().database()?.snapshots())
-    }
-
-    /// Run SQL on the graph: on everything committed, on a snapshot, or on a window of snapshots. See `View.sql`.
-    #[pyo3(signature = (query, params=None, *, snapshot=None, window=None, connection=None))]
-    fn sql<'py>(
-        slf: &Bound<'py, Self>,
-        query: &Bound<'py, PyAny>,
-        params: Option<&Bound<'py, PyAny>>,
-        snapshot: Option<&Bound<'py, PyAny>>,
-        window: Option<&Bound<'py, PyAny>>,
-        connection: Option<&Bound<'py, PyAny>>,
-    ) -> Result<Bound<'py, PyAny>> {
-        let options = PyDict::new(slf.py());
-        options.set_item("snapshot", snapshot)?;
-        options.set_item("window", window)?;
-        options.set_item("connection", connection)?;
-        Ok(slf.py().import("anden.sql")?.call_method("database_sql", (slf, query, params), Some(&options))?)
     }
 }
 
