@@ -140,7 +140,7 @@ def from_polars(frame: Any, *, path: Path = None, vertices: Any = None, **option
 
 
 def from_scipy(
-    matrix: scipy.sparse.sparray | scipy.sparse.spmatrix,
+    matrix: Any,
     *,
     path: Path = None,
     weights: bool = True,
@@ -190,7 +190,7 @@ def from_edges(edges: Iterable[tuple[Any, ...]], *, path: Path = None, **options
 
 
 def from_networkx(
-    graph: networkx.Graph,
+    graph: networkx.Graph[Any],
     *,
     path: Path = None,
     weight: str | None = WEIGHT,
@@ -251,7 +251,7 @@ def to_scipy(view: View, *, weights: bool = True) -> scipy.sparse.csr_array:
     return csr_array((values[0], targets, offsets), shape=(n, n), copy=False)
 
 
-def to_networkx(view: View) -> networkx.Graph:
+def to_networkx(view: View) -> networkx.Graph[Any]:
     """The graph as a graph of NetworkX: nodes are keys, weights and properties are attributes."""
     import networkx
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from anden import View
-    from anden._anden import Key
+    from anden._anden import _Key
 
 #: A picture of more vertices shows a sample.
 MAX_VERTICES = 10_000
@@ -21,7 +21,7 @@ MAX_VERTICES = 10_000
 class Neighborhood:
     """Some vertices of a view, with the edges between them."""
 
-    keys: list[Key]
+    keys: list[_Key]
     #: Pairs of positions in `keys`, one row an edge.
     edges: NDArray[np.int64]
     #: The number of vertices before the sample was taken.
@@ -56,18 +56,18 @@ def neighborhood(view: View, vertices: Any, *, hops: int, limit: int, seed: int)
     return Neighborhood(keys, _edges_between(view, keys), len(found))
 
 
-def _as_keys(vertices: Any) -> Iterable[Key]:
+def _as_keys(vertices: Any) -> Iterable[_Key]:
     is_one = isinstance(vertices, (str, int, np.integer))
     return [vertices] if is_one else _plain(vertices)
 
 
-def _plain(keys: Any) -> list[Key]:
+def _plain(keys: Any) -> list[_Key]:
     """Keys as Python integers and strings."""
     tolist = getattr(keys, "tolist", None) or getattr(keys, "to_pylist", None)
     return tolist() if tolist is not None else list(keys)
 
 
-def _sample(keys: list[Key], num_given: int, limit: int, seed: int) -> list[Key]:
+def _sample(keys: list[_Key], num_given: int, limit: int, seed: int) -> list[_Key]:
     if len(keys) <= limit:
         return keys
     if num_given >= limit:
@@ -77,7 +77,7 @@ def _sample(keys: list[Key], num_given: int, limit: int, seed: int) -> list[Key]
     return keys[:num_given] + [keys[place] for place in np.sort(chosen).tolist()]
 
 
-def _edges_between(view: View, keys: Sequence[Key]) -> NDArray[np.int64]:
+def _edges_between(view: View, keys: Sequence[_Key]) -> NDArray[np.int64]:
     place = {key: index for index, key in enumerate(keys)}
     pairs = []
     for source, key in enumerate(keys):
@@ -89,7 +89,7 @@ def _edges_between(view: View, keys: Sequence[Key]) -> NDArray[np.int64]:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-def values_of(view: View, keys: Sequence[Key], what: Any, name: str) -> list[Any]:
+def values_of(view: View, keys: Sequence[_Key], what: Any, name: str) -> list[Any]:
     """A value for each key: from an array by vertex id, a result, a dictionary by key, or a property by its name."""
     if isinstance(what, str):
         what = view.vertex_property(what)

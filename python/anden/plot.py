@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from anden import Database, Result, View
 
-Points = NDArray[np.float64]
+Points: TypeAlias = NDArray[np.float64]
 
 #: More labels cover each other.
 MAX_LABELS = 60

@@ -237,4 +237,5 @@ def test_views_are_graphs_without_conversion() -> None:
     assert nx.density(graph) == pytest.approx(0.3)
     assert nx.shortest_path_length(graph, "a", "c") == 2
     # A function that the backend lacks.
-    assert sorted(nx.bridges(graph)) == [("a", "b"), ("b", "c"), ("x", "y")]
+    with nx.config(fallback_to_nx=True):
+        assert sorted(map(sorted, nx.bridges(graph))) == [["a", "b"], ["b", "c"], ["x", "y"]]

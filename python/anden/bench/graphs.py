@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from . import NUM_SOURCES
 from .tools import Input
 
-Pairs = NDArray[np.int64]
+Pairs: TypeAlias = NDArray[np.int64]
 
 #: The probabilities of the quadrants in Graph500.
 RMAT = (0.57, 0.19, 0.19)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import networkx as nx
 import numpy as np
@@ -15,7 +15,7 @@ from .graph import UNREACHED, Graph, Node
 from .paths import _hops_or_error, _require
 from .registry import Arguments, implements, named_weight, only_default, simple, undirected
 
-Scores = dict[Node, Any]
+Scores: TypeAlias = dict[Node, Any]
 
 
 def _equal_shares(arguments: Arguments) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 import networkx as nx
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from .graph import Graph, Node
 from .registry import directed, implements, simple
 
-Labels = NDArray[np.uint32]
+Labels: TypeAlias = NDArray[np.uint32]
 
 
 def _groups(G: Graph, labels: Labels) -> Iterator[set[Node]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import networkx as nx
 import numpy as np
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 import anden
 
-Node = Hashable
-Ints = NDArray[np.int64]
+Node: TypeAlias = Hashable
+Ints: TypeAlias = NDArray[np.int64]
 
 #: The hop count of a vertex that the kernel did not reach.
 UNREACHED = int(np.iinfo(np.uint32).max)
@@ -116,7 +116,7 @@ class Graph:
         is_directed: bool,
         weights: NDArray[Any] | None = None,
         degrees: Ints | None = None,
-        original: nx.Graph | None = None,
+        original: nx.Graph[Any] | None = None,
     ) -> None:
         self.nodes = nodes
         self.arcs = arcs
@@ -128,7 +128,7 @@ class Graph:
         self._source_view: anden.View | None = None
 
     @classmethod
-    def of_networkx(cls, graph: nx.Graph, weight: tuple[str, Any] | None = None) -> Graph:
+    def of_networkx(cls, graph: nx.Graph[Any], weight: tuple[str, Any] | None = None) -> Graph:
         """Converts a graph of NetworkX; `weight` is an edge attribute and its default."""
         nodes = list(graph)
         lists = [neighbors for _, neighbors in graph.adjacency()]
@@ -160,7 +160,7 @@ class Graph:
         graph._source_view = view
         return graph
 
-    def to_networkx(self) -> nx.Graph:
+    def to_networkx(self) -> nx.Graph[Any]:
         """The graph as one of NetworkX; without a copy if it came from there."""
         if self._original is not None:
             return self._original
@@ -337,7 +337,7 @@ class Graph:
         return (self.reverse_view if is_reverse else self.view).sssp(source)
 
 
-def _weights(graph: nx.Graph, lists: list[Any], weight: tuple[str, Any]) -> NDArray[Any]:
+def _weights(graph: nx.Graph[Any], lists: list[Any], weight: tuple[str, Any]) -> NDArray[Any]:
     """The weight of each arc: of parallel edges, the smallest."""
     name, default = weight
     data = chain.from_iterable(neighbors.values() for neighbors in lists)

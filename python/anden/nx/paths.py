@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import networkx as nx
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .graph import UNREACHED, Arcs, Graph, Node
 from .registry import Arguments, implements, named_weight, only_default
 
-Lengths = dict[Node, Any]
+Lengths: TypeAlias = dict[Node, Any]
 
 
 def _last_level(cutoff: float | None) -> float:

@@ -110,7 +110,7 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: Arguments) -> bool | st
     return True
 
 
-def _is_converted(graph: nx.Graph) -> bool:
+def _is_converted(graph: nx.Graph[Any]) -> bool:
     cache = getattr(graph, "__networkx_cache__", None) or {}
     return bool(cache.get("backends", {}).get("anden"))
 

@@ -127,22 +127,22 @@ def core_number(G: Graph) -> dict[Node, int]:
 
 def _subgraph(
     G: Graph, cores: dict[Node, int] | None, k: int | None, below: int, is_kept: Callable[[int, int], bool]
-) -> nx.Graph:
+) -> nx.Graph[Any]:
     cores = _cores(G) if cores is None else cores
     limit = max(cores.values()) - below if k is None else k
     return G.to_networkx().subgraph(node for node, core in cores.items() if is_kept(core, limit)).copy()
 
 
 @implements(undirected, simple)
-def k_core(G: Graph, k: int | None = None, core_number: dict[Node, int] | None = None) -> nx.Graph:
+def k_core(G: Graph, k: int | None = None, core_number: dict[Node, int] | None = None) -> nx.Graph[Any]:
     return _subgraph(G, core_number, k, 0, lambda core, limit: core >= limit)
 
 
 @implements(undirected, simple)
-def k_shell(G: Graph, k: int | None = None, core_number: dict[Node, int] | None = None) -> nx.Graph:
+def k_shell(G: Graph, k: int | None = None, core_number: dict[Node, int] | None = None) -> nx.Graph[Any]:
     return _subgraph(G, core_number, k, 0, lambda core, limit: core == limit)
 
 
 @implements(undirected, simple)
-def k_crust(G: Graph, k: int | None = None, core_number: dict[Node, int] | None = None) -> nx.Graph:
+def k_crust(G: Graph, k: int | None = None, core_number: dict[Node, int] | None = None) -> nx.Graph[Any]:
     return _subgraph(G, core_number, k, 1, lambda core, limit: core <= limit)
