@@ -42,6 +42,8 @@ def test_networkx_tests_of_our_functions_pass() -> None:
     assert not missing, f"NetworkX {nx.__version__} has no {missing}"
     # Without the fallback, NetworkX marks each test that builds its graph by a generator as an expected failure.
     environment = os.environ | {"NETWORKX_TEST_BACKEND": "anden", "NETWORKX_FALLBACK_TO_NX": "True"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *FILES]
+    # These tests compare `usebounds`, which the backend leaves to NetworkX, and convert their graphs some hundred times.
+    left_out = "not use_bounds"
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", left_out, *FILES]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=root)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
