@@ -129,3 +129,9 @@ def test_explore_names_the_command_that_installs_it(view: anden.View, monkeypatc
     monkeypatch.setitem(sys.modules, "ipysigma", None)
     with pytest.raises(ImportError, match=r"pip install 'anden\[explore\]'"):
         view.explore("ann")
+
+
+def test_scores_of_several_magnitudes_have_a_logarithmic_axis() -> None:
+    view = anden.from_numpy(np.arange(1, 500), np.zeros(499, dtype=np.int64)).view()
+    assert view.pagerank(details=True).plot().get_xscale() == "log"
+    assert view.bfs(1, details=True).plot().get_xscale() == "linear"
