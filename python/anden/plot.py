@@ -226,7 +226,7 @@ def plot_result(result: Result, *, ax: Axes | None = None) -> Axes:
         reached = values[np.isfinite(values) if values.dtype.kind == "f" else values != np.iinfo(values.dtype).max]
         # Scores often span several orders of magnitude.
         is_wide = len(reached) > 0 and values.dtype.kind == "f" and 0 < 100 * reached.min() < reached.max()
-        axes.hist(reached, bins=np.geomspace(reached.min(), reached.max(), 50) if is_wide else 50)
+        axes.hist(reached, bins=np.geomspace(reached.min(), reached.max(), 50).tolist() if is_wide else 50)
         axes.set_xscale("log" if is_wide else "linear")
         axes.set_xlabel(result.name)
         axes.set_ylabel("vertices")

@@ -239,3 +239,24 @@ def test_views_are_graphs_without_conversion() -> None:
     # A function that the backend lacks.
     with nx.config(fallback_to_nx=True):
         assert sorted(map(sorted, nx.bridges(graph))) == [["a", "b"], ["b", "c"], ["x", "y"]]
+
+
+def test_priority_runs_large_graphs_on_the_backend(caplog: pytest.LogCaptureFixture) -> None:
+    small, large = nx.path_graph(5), nx.gnm_random_graph(1_000, 3_000, seed=1)
+    with nx.config(backend_priority=["anden"]), caplog.at_level("DEBUG", logger="networkx"):
+        nx.pagerank(small)
+        assert "Using backend 'anden'" not in caplog.text
+        ranks = nx.pagerank(large)
+        assert "Using backend 'anden'" in caplog.text
+        # A keyword value that the backend refuses: NetworkX itself runs.
+        assert list(nx.betweenness_centrality(small, weight="weight")) == list(small)
+    assert ranks == pytest.approx(nx.pagerank(large), abs=1e-9)
+
+
+def test_views_without_some_vertices_are_refused() -> None:
+    db = anden.from_edges([(1, 2), (2, 3)])
+    with db.transaction() as tx:
+        tx.remove_vertex(2)
+    with pytest.raises(anden.InvalidInput, match="to_networkx"):
+        Graph.of_view(db.view())
+    assert sorted(db.view().to_networkx()) == [1, 3]

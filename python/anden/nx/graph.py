@@ -152,7 +152,7 @@ class Graph:
     def of_view(cls, view: anden.View) -> Graph:
         """Wraps a view. NetworkX's functions see its keys as nodes."""
         if view.num_vertices != view.vertex_bound:
-            raise anden.InvalidInput("ids of removed vertices are in the view: append its edges to a new database")
+            raise anden.InvalidInput("vertices were removed or filtered out; use view.to_networkx() instead")
         offsets, targets, *weights = view.csr()
         arcs = Arcs(np.asarray(offsets, dtype=np.int64), np.asarray(targets, dtype=np.int64))
         kept = np.asarray(weights[0]) if weights else None
