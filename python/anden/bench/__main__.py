@@ -89,7 +89,7 @@ def _chosen(options: argparse.Namespace) -> Iterator[type[Tool]]:
     for tool in TOOLS:
         if tool.__name__.lower() not in chosen:
             continue
-        if importlib.util.find_spec(tool.module) is None:
+        if importlib.util.find_spec(tool.module.partition(".")[0]) is None:
             print(f"skipped: {tool.__name__}, because {tool.module} is not installed", flush=True)
             continue
         yield tool
