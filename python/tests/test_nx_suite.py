@@ -42,7 +42,7 @@ def test_networkx_tests_of_our_functions_pass() -> None:
     assert not missing, f"NetworkX {nx.__version__} has no {missing}"
     # Without the fallback, NetworkX marks each test that builds its graph by a generator as an expected failure.
     environment = os.environ | {"NETWORKX_TEST_BACKEND": "anden", "NETWORKX_FALLBACK_TO_NX": "True"}
-    # These tests compare `usebounds`, which the backend leaves to NetworkX, and convert their graphs some hundred times.
+    # These tests compare `usebounds`, which the backend leaves to NetworkX, and convert a graph some hundred times.
     left_out = "not use_bounds"
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", left_out, *FILES]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=root)
