@@ -177,16 +177,17 @@ class _Statement:
     def resolve(self) -> None:
         """Registers each table that the query names, and replaces each call by the name of its result."""
         for node in list(_nodes(self.tree)):
-            if node.get("type") == "BASE_TABLE":
+            if node.get("type") == "SELECT_NODE":
+                self._look_up(node)
+            elif node.get("type") == "BASE_TABLE":
                 self._resolve_table(node)
             elif node.get("type") == "TABLE_FUNCTION":
                 self._resolve_call(node)
 
     def _resolve_table(self, node: Tree) -> None:
-        name = node["table_name"].lower()
-        is_ours = name in self.names.tables and name not in self.ctes
-        if not is_ours or node["schema_name"] or node["catalog_name"]:
+        if not self._is_ours(node):
             return
+        name = node["table_name"].lower()
         version = node.get("at_clause")
         if not version:
             self._register(name, lambda: self._projected(self.names.tables[name]()))
@@ -195,6 +196,42 @@ class _Statement:
         names = self.names.version(snapshot)
         made = self._register(f"{name}_at_{snapshot}", lambda: self._projected(names.tables[name]()))
         self._replace(node, made, name)
+
+    def _look_up(self, node: Tree) -> None:
+        """Reads one list, in place of all edges, for ``FROM edges WHERE source = …``; likewise one vertex by its key.
+
+        DuckDB then applies the whole condition to these rows.
+        """
+        table = node.get("from_table") or {}
+        name = table.get("table_name", "").lower()
+        end = {"edges": "source", "vertices": "key"}.get(name)
+        is_ours = table.get("type") == "BASE_TABLE" and self._is_ours(table)
+        is_plain = is_ours and not (table.get("at_clause") or table.get("sample"))
+        if end is None or not is_plain:
+            return
+        # A property of this name hides the column, and an undirected edge has its vertices in either column.
+        view = self.names.view
+        hidden = view.vertex_properties if end == "key" else view.edge_properties
+        if end in hidden or (end == "source" and not view.directed):
+            return
+        for condition in _conditions(node.get("where_clause")):
+            value = _compared(condition, end, {name, table["alias"].lower()})
+            if value is None:
+                continue
+            key = self._value(value)
+            # DuckDB compares text with numbers by a conversion, which a lookup does not make.
+            has_text = view.database.options["ids"] == "string"
+            if isinstance(key, str) if has_text else type(key) is int and key >= 0:
+                read = view.edges_from if end == "source" else view.vertex_row
+                made = self._register(f"{name} {key!r}", lambda: self._projected(read(key)))
+                self._replace(table, made, name)
+            return
+
+    def _is_ours(self, node: Tree) -> bool:
+        """Whether a table is one of the view."""
+        name = node["table_name"].lower()
+        is_named = bool(node["schema_name"] or node["catalog_name"])
+        return name in self.names.tables and name not in self.ctes and not is_named
 
     def _resolve_call(self, node: Tree) -> None:
         function = node["function"]
@@ -237,6 +274,9 @@ class _Statement:
 
     def _value(self, expression: Tree) -> Any:
         """The value of an argument, which DuckDB computes."""
+        place = expression.get("identifier", "")
+        if place.isdigit() and isinstance(self.params, Sequence) and int(place) <= len(self.params):
+            return self.params[int(place) - 1]
         tree = _parsed(self.cursor, "SELECT 1")
         assert tree is not None
         tree["statements"][0]["node"]["select_list"] = [expression | {"alias": ""}]
@@ -248,7 +288,7 @@ class _Statement:
         if not identifiers:
             return None
         if not isinstance(self.params, Mapping):
-            raise InvalidInput("params: name a parameter of a function, such as $source, and give a dict")
+            raise InvalidInput("params: name the parameters of functions, such as $source, and give a dict")
         missing = sorted(identifiers - set(self.params))
         if missing:
             raise InvalidInput(f"params: the query names ${missing[0]}, which is not given")
@@ -256,9 +296,10 @@ class _Statement:
 
     def parameters(self) -> Any:
         """The parameters that are left after the calls."""
-        if isinstance(self.params, Mapping):
-            return self._given(_named(self.tree))
-        return self.params
+        left = _named(self.tree)
+        if self.params is None or (not isinstance(self.params, Mapping) and len(left) == len(self.params)):
+            return self.params
+        return self._given(left)
 
     def text(self) -> str:
         return self._sql(self.tree)
@@ -275,6 +316,29 @@ def _arguments(function: Tree) -> Iterator[tuple[str, Tree]]:
     else:
         for expression in function.get("children", []):
             yield expression.get("alias") or "", expression
+
+
+def _conditions(tree: Tree | None) -> list[Tree]:
+    """The conditions that all rows of a query meet."""
+    if tree is None:
+        return []
+    if tree["type"] == "CONJUNCTION_AND":
+        return [condition for part in tree["children"] for condition in _conditions(part)]
+    return [tree]
+
+
+def _compared(condition: Tree, column: str, tables: set[str]) -> Tree | None:
+    """The expression that equals a column of one of the tables; None if the condition says something else."""
+    if condition["type"] != "COMPARE_EQUAL":
+        return None
+    sides = [condition["left"], condition["right"]]
+    for side, other in (sides, sides[::-1]):
+        names = [name.lower() for name in side.get("column_names", [])]
+        is_column = names == [column] or (len(names) == 2 and names[1] == column and names[0] in tables)
+        is_constant = not any(node.get("class") in ("COLUMN_REF", "SUBQUERY", "FUNCTION") for node in _nodes(other))
+        if is_column and is_constant:
+            return other
+    return None
 
 
 def _cte_entries(node: Tree) -> list[Tree]:

@@ -73,6 +73,8 @@ def test_parameters(db: anden.Database) -> None:
     found = view.sql(query, {"who": "dan", "start": "ann", "hops": 1}).fetchall()
     assert found == [("ann",), ("cleo",)]
     assert view.sql("SELECT target FROM edges WHERE source = ?", ["ann"]).fetchall() == [("ben",)]
+    with pytest.raises(anden.InvalidInput, match="name the parameters of functions"):
+        view.sql("SELECT key FROM khop(?, 1) WHERE key > ?", ["ann", "a"])
     with pytest.raises(anden.InvalidInput, match=r"\$start, which is not given"):
         view.sql("FROM khop($start, 1)", {"other": 1})
 
@@ -114,6 +116,28 @@ def test_only_the_columns_of_the_query_are_read(db: anden.Database, monkeypatch:
     view.sql("SELECT count(*) FROM edges").fetchall()
     view.sql("SELECT * FROM edges").fetchall()
     assert seen == [["target", "weight"], ["source"], ["source", "target", "weight"]]
+
+
+def test_one_list_is_read_for_one_source(db: anden.Database) -> None:
+    from anden import sql
+
+    def tables(query: str, params: sql.Parameters = None) -> tuple[set[str], list[tuple[object, ...]]]:
+        cursor = sql._connection(duckdb).cursor()
+        tree = sql._parsed(cursor, query)
+        assert tree is not None
+        statement = sql._Statement(cursor, sql._Names(db.view()), tree, params)
+        statement.resolve()
+        return set(statement.known), sorted(cursor.sql(statement.text(), params=statement.parameters()).fetchall())
+
+    assert tables("SELECT target FROM edges WHERE source = 'ann'") == ({"edges 'ann'"}, [("ben",)])
+    assert tables("SELECT target FROM edges e WHERE 'dan' = e.source AND weight > 9") == ({"edges 'dan'"}, [])
+    assert tables("SELECT target FROM edges WHERE source = 'eve'") == ({"edges 'eve'"}, [])
+    assert tables("FROM edges WHERE source = $s", {"s": "dan"})[0] == {"edges 'dan'"}
+    assert tables("SELECT key FROM vertices WHERE key = 'ben'") == ({"vertices 'ben'"}, [("ben",)])
+    assert tables("SELECT target FROM edges WHERE source = 'ann' OR weight = 8") == ({"edges"}, [("ann",), ("ben",)])
+    assert tables("SELECT target FROM edges WHERE source = target") == ({"edges"}, [])
+    joined = tables("SELECT b.target FROM edges a JOIN edges b ON a.target = b.source WHERE a.source = 'ann'")
+    assert joined == ({"edges"}, [("cleo",)])
 
 
 def test_names_of_the_query_come_first(db: anden.Database) -> None:

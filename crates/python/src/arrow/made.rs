@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use anden::error::NotFound;
 use anden::property::KeyRef;
 use anden::snapshot::SnapshotInfo;
 use anden::tables::RecordBatch;
@@ -15,8 +16,9 @@ use arrow_schema::{ArrowError, DataType};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
-use super::{RowKind, Table, columns_of};
+use super::{RowKind, Table, columns_of, names};
 use crate::error::{Result, misused};
+use crate::key::key_of;
 use crate::opened::Opened;
 use crate::result::KernelResult;
 use crate::view::View;
@@ -39,6 +41,16 @@ fn view_degrees(view: &View) -> Result<Table> {
     let open = view.open()?;
     let columns = DEGREES[..if open.has_in_edges() { 3 } else { 2 }].iter().map(|name| (*name).to_owned()).collect();
     Table::of_view(open.clone(), view.opened(), RowKind::Vertices, columns)
+}
+
+/// The rows, or none where the vertex does not exist.
+fn found_or_empty(rows: anden::Result<RecordBatch>, table: &Table) -> anden::Result<RecordBatch> {
+    match rows {
+        Err(anden::Error::NotFound { what: NotFound::Vertex(_), .. }) => {
+            Ok(RecordBatch::new_empty(Arc::clone(&table.schema)))
+        }
+        rows => rows,
+    }
 }
 
 /// A table of these columns, in memory.
@@ -228,6 +240,24 @@ impl View {
     #[pyo3(signature = (columns=None))]
     fn edges(&self, columns: Option<&Bound<'_, PyAny>>) -> Result<Table> {
         view_edges(self, columns)
+    }
+
+    /// The out-edges of one vertex as a table with the columns of `edges`; no rows if the vertex does not exist.
+    ///
+    /// Reads one list, where `edges` reads all.
+    #[pyo3(signature = (vertex, columns=None))]
+    fn edges_from(&self, vertex: &Bound<'_, PyAny>, columns: Option<&Bound<'_, PyAny>>) -> Result<Table> {
+        let all = view_edges(self, columns)?;
+        let rows = self.open()?.out_edge_rows(key_of(vertex)?, &names(&all.columns()));
+        Ok(Table::of_batch(found_or_empty(rows, &all)?, "edges"))
+    }
+
+    /// One vertex as a table with the columns of `vertices`; no rows if it does not exist.
+    #[pyo3(signature = (vertex, columns=None))]
+    fn vertex_row(&self, vertex: &Bound<'_, PyAny>, columns: Option<&Bound<'_, PyAny>>) -> Result<Table> {
+        let all = view_vertices(self, columns)?;
+        let rows = self.open()?.vertex_rows(&[key_of(vertex)?], &names(&all.columns()));
+        Ok(Table::of_batch(found_or_empty(rows, &all)?, "vertices"))
     }
 
     /// The vertices as a table: `key` and all properties; `columns` may also name `out_degree` and `in_degree`.
