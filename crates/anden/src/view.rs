@@ -425,7 +425,20 @@ impl View {
     /// # Errors
     /// [`Error::NotFound`] where there is no such vertex; damage met on the way.
     pub fn key(&self, vertex: VertexId) -> Result<Key> {
+        self.require_id(vertex)?;
         Ok(self.graph.key(vertex)?)
+    }
+
+    /// Refuses an id that no vertex of this view can have.
+    fn require_id(&self, vertex: VertexId) -> Result<()> {
+        let bound = self.vertex_bound();
+        match (vertex as usize) < bound {
+            true => Ok(()),
+            false => {
+                let text = format!("there is no vertex with id {vertex}: ids are below {bound}");
+                Err(Error::not_found(NotFound::VertexId(vertex), text))
+            }
+        }
     }
 
     /// As [`key`](Self::key), without a copy.
@@ -433,6 +446,7 @@ impl View {
     /// # Errors
     /// As [`key`](Self::key).
     pub fn key_ref(&self, vertex: VertexId) -> Result<KeyRef<'_>> {
+        self.require_id(vertex)?;
         Ok(self.graph.key_ref(vertex)?)
     }
 

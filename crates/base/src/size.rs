@@ -72,4 +72,32 @@ mod tests {
         assert_eq!([size_at_least(more), size_at_most(more), size(more)], ["50.1 MiB", "50.0 MiB", "50.0 MiB"]);
         assert_eq!(size_at_least((1 << 20) - 1), "1024.0 KiB");
     }
+
+    #[test]
+    fn sizes_are_parsed() {
+        assert_eq!(parse_size("512M"), Some(512 << 20));
+        assert_eq!(parse_size("4G"), Some(4 << 30));
+        assert_eq!(parse_size("4GiB"), Some(4 << 30));
+        assert_eq!(parse_size("1.5k"), Some(1536));
+        assert_eq!(parse_size("800"), Some(800));
+        assert_eq!(parse_size("104.9 MiB"), Some(109_995_622));
+        for bad in ["", "M", "0", "-1G", "4Q", "1..2", "99999999999999999999G"] {
+            assert_eq!(parse_size(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn shown_needs_are_taken_back() {
+        let mut needed = 1_u64;
+        // Sizes on both sides of each unit boundary.
+        while needed < 1 << 50 {
+            for needed in [needed - 1, needed, needed + 1].into_iter().filter(|&needed| needed > 0) {
+                let shown = size_at_least(needed);
+                let given = parse_size(&shown).unwrap_or_else(|| panic!("{shown}"));
+                assert!(given >= needed && given - needed <= needed / 10 + 1, "{needed}: {shown} is {given}");
+                assert_eq!(parse_size(&shown.replace(' ', "")), Some(given));
+            }
+            needed += needed / 13 + 1;
+        }
+    }
 }
