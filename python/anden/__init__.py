@@ -50,8 +50,8 @@ from ._anden import (
     kernels,
     load,
     open,
-    set_progress,
 )
+from ._progress import set_progress, show_in_notebooks as _show_in_notebooks
 from .convert import from_arrow, from_edges, from_networkx, from_numpy, from_pandas, from_polars, from_scipy
 
 __all__ = [
@@ -107,3 +107,4 @@ for _class, _name, _method in (
 
 # A database that was not closed makes its last snapshot at the end of the interpreter.
 _atexit.register(_close_all)
+_show_in_notebooks()

@@ -264,7 +264,7 @@ def test_hostile_arguments_of_databases(
     db: anden.Database, tmp_path: Path, call: Callable[[anden.Database, Path], Any], error: Any, text: str
 ) -> None:
     before = db.view().num_edges
-    with pytest.raises(error, match=text):
+    with pytest.raises(error, match=text or None):
         call(db, tmp_path)
     assert db.view().num_edges == before
 
@@ -296,3 +296,20 @@ def test_exceptions_are_standard_ones_too() -> None:
         found = getattr(anden, name)
         if isinstance(found, type) and issubclass(found, Exception):
             assert issubclass(found, anden.Error) and found.__module__ == "anden" and found.__doc__
+
+
+def test_snapshot_of_another_database_is_refused(db: anden.Database) -> None:
+    other = anden.create(None)
+    other.append([1], [2])
+    foreign = other.snapshots()[0]
+    calls: list[Callable[[], Any]] = [
+        lambda: db.view(snapshot=foreign),
+        lambda: db.view(window=(1, foreign)),
+        lambda: db.diff(1, foreign),
+        lambda: db.diff(foreign, 1),
+        lambda: db.drop(foreign),
+    ]
+    for call in calls:
+        with pytest.raises(anden.InvalidInput, match="belongs to another database"):
+            call()
+    assert db.diff(1, foreign, other=other).snapshots == (1, 1)

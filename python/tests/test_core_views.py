@@ -196,8 +196,9 @@ def test_rolling_windows() -> None:
     for i in range(4):
         db.append([i], [i + 1])
     windows = db.rolling(2)
-    assert len(windows) == 3
-    assert [[w.num_edges, int(w.wcc().max() >= 0)] for w in windows] == [[2, 1]] * 3
+    # The first snapshot is the empty graph.
+    assert len(windows) == 4
+    assert [w.num_edges for w in windows] == [1, 2, 2, 2]
 
 
 def test_views_do_not_change() -> None:

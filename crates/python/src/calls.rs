@@ -15,7 +15,7 @@ use anden::{Error, Progress};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
-use crate::error::Result;
+use crate::error::{Result, wrong_type};
 
 /// Time between two looks for signals. Ctrl-C is to act within half a second.
 const LOOK: Duration = Duration::from_millis(50);
@@ -52,8 +52,14 @@ static REPORTER: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
 /// It is called as ``reporter(stage, done, total, seconds)`` about every 50 ms, and with a stage of None at the end of
 /// a call that it has seen. ``total`` is None where it is not known.
 #[pyfunction]
-pub fn set_progress(reporter: Option<Py<PyAny>>) {
-    *REPORTER.lock() = reporter;
+pub fn set_progress(reporter: Option<Bound<'_, PyAny>>) -> Result<()> {
+    if let Some(reporter) = reporter.as_ref().filter(|reporter| !reporter.is_callable()) {
+        return Err(wrong_type(format!("set_progress() takes a function or None, not {}", reporter.repr()?)));
+    }
+    let before = std::mem::replace(&mut *REPORTER.lock(), reporter.map(Bound::unbind));
+    // Dropped without the lock, because the drop may run Python code.
+    drop(before);
+    Ok(())
 }
 
 /// Runs a long call without the GIL.
@@ -62,9 +68,21 @@ pub fn run<T: Send + 'static>(
     work: impl FnOnce(Arc<Watch>) -> anden::Result<T> + Send + 'static,
 ) -> Result<T> {
     let watch = Arc::<Watch>::default();
-    let finish = |outcome: std::thread::Result<anden::Result<T>>| outcome.unwrap_or_else(|fault| Err(internal(&*fault)));
-    let with = Arc::clone(&watch);
-    let work = move || finish(catch_unwind(AssertUnwindSafe(|| work(with))));
+    run_watched(py, &watch, {
+        let watch = Arc::clone(&watch);
+        move || work(watch)
+    })
+}
+
+/// Like [`run`], for work on an object that has the watch already.
+pub fn run_watched<T: Send + 'static>(
+    py: Python<'_>,
+    watch: &Watch,
+    work: impl FnOnce() -> anden::Result<T> + Send + 'static,
+) -> Result<T> {
+    // An earlier call on the object may have been cancelled.
+    watch.is_cancelled.store(false, Ordering::Relaxed);
+    let work = move || catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|fault| Err(internal(&*fault)));
     if !is_main_thread(py)? {
         return Ok(py.detach(work)?);
     }
@@ -77,13 +95,13 @@ pub fn run<T: Send + 'static>(
                 // The thread is gone; this one does the work.
                 py.detach(error.0);
             }
-            let outcome = wait(py, &watch, receiver);
+            let outcome = wait(py, watch, receiver);
             give_back(thread);
             outcome
         }
         None => {
             py.detach(job);
-            wait(py, &watch, receiver)
+            wait(py, watch, receiver)
         }
     }
 }

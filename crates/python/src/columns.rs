@@ -7,7 +7,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::key::key_ref_object;
+use crate::error::Failure;
+use crate::key::{key_ref_object, objects};
 use crate::value::value_object;
 
 /// The keys of all vertices by vertex id.
@@ -17,12 +18,10 @@ pub fn keys<'py>(py: Python<'py>, view: &anden::View) -> PyResult<Bound<'py, PyA
         let missing: Vec<bool> = py.detach(|| (0..bound).map(|vertex| !view.is_live(vertex)).collect());
         return masked(numbers.into_any(), missing);
     }
-    let objects: Vec<Bound<'py, PyAny>> = (0..bound)
-        .map(|vertex| match view.is_live(vertex) {
-            true => key_ref_object(py, view.key_ref(vertex).map_err(crate::error::Failure::from)?),
-            false => Ok(py.None().into_bound(py)),
-        })
-        .collect::<PyResult<_>>()?;
+    let objects = objects(py, 0..bound, |vertex| match view.is_live(vertex) {
+        true => key_ref_object(py, view.key_ref(vertex).map_err(Failure::from)?),
+        false => Ok(py.None().into_bound(py)),
+    })?;
     object_array(py, objects)
 }
 
@@ -38,14 +37,7 @@ fn integer_keys<'py>(py: Python<'py>, view: &anden::View) -> PyResult<Option<Bou
         };
         (0..view.vertex_bound() as u32).map(key).collect::<anden::Result<Vec<u64>>>()
     });
-    Ok(Some(numbers.map_err(crate::error::Failure::from)?.into_pyarray(py)))
-}
-
-/// The keys of the vertices that exist, in ascending order of ids.
-pub fn live_keys<'py>(py: Python<'py>, view: &anden::View) -> PyResult<Bound<'py, PyList>> {
-    let live = (0..view.vertex_bound() as u32).filter(|&vertex| view.is_live(vertex));
-    let key = |vertex| key_ref_object(py, view.key_ref(vertex).map_err(crate::error::Failure::from)?);
-    PyList::new(py, live.map(key).collect::<PyResult<Vec<_>>>()?)
+    Ok(Some(numbers.map_err(Failure::from)?.into_pyarray(py)))
 }
 
 /// A column as an array: a masked one if rows are null, and one of objects for text and bytes.
@@ -55,12 +47,8 @@ pub fn column<'py>(py: Python<'py>, column: &PropertyColumn) -> PyResult<Bound<'
         PropertyType::Boolean => numbers(py, column, |value| matches!(value, PropertyValue::Boolean(true)))?,
         PropertyType::I64 => numbers(py, column, |value| if let PropertyValue::I64(x) = value { x } else { 0 })?,
         PropertyType::U64 => numbers(py, column, |value| if let PropertyValue::U64(x) = value { x } else { 0 })?,
-        PropertyType::F32 => {
-            numbers(py, column, |value| if let PropertyValue::F32(x) = value { x } else { f32::NAN })?
-        }
-        PropertyType::F64 => {
-            numbers(py, column, |value| if let PropertyValue::F64(x) = value { x } else { f64::NAN })?
-        }
+        PropertyType::F32 => numbers(py, column, |value| if let PropertyValue::F32(x) = value { x } else { f32::NAN })?,
+        PropertyType::F64 => numbers(py, column, |value| if let PropertyValue::F64(x) = value { x } else { f64::NAN })?,
         PropertyType::Date => {
             numbers(py, column, |value| if let PropertyValue::Date(x) = value { i64::from(x) } else { i64::MIN })?
                 .call_method1(intern!(py, "view"), ("datetime64[D]",))?
@@ -70,7 +58,7 @@ pub fn column<'py>(py: Python<'py>, column: &PropertyColumn) -> PyResult<Bound<'
                 .call_method1(intern!(py, "view"), ("datetime64[us]",))?
         }
         PropertyType::String | PropertyType::Bytes => {
-            let objects = rows.map(|row| value_object(py, column.get(row))).collect::<PyResult<Vec<_>>>()?;
+            let objects = objects(py, rows, |row| value_object(py, column.get(row)))?;
             return object_array(py, objects);
         }
     };

@@ -60,7 +60,8 @@ use crate::view::View;
 #[pyfunction]
 #[pyo3(
     signature = (path, **options),
-    text_signature = "(path, *, read_only=False, threads=0, memory=None, snapshots_only=False, io='mmap', prefetch='auto')"
+    text_signature = "(path, *, read_only=False, threads=0, memory=None, snapshots_only=False, io='mmap', \
+            prefetch='auto')"
 )]
 pub fn open(py: Python<'_>, path: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> Result<Database> {
     let path = self::path(path)?;
@@ -123,7 +124,8 @@ fn session_of(given: &mut Keywords<'_>) -> Result<anden::Session> {
 #[pyfunction]
 #[pyo3(
     signature = (path=None, **options),
-    text_signature = "(path=None, *, directed=True, weighted=False, weight_type=None, ids='integer', multigraph=False, ordered=False, edge_properties=False, out_only=False, threads=0, memory=None)"
+    text_signature = "(path=None, *, directed=True, weighted=False, weight_type=None, ids='integer', \
+            multigraph=False, ordered=False, edge_properties=False, out_only=False, threads=0, memory=None)"
 )]
 pub fn create(
     py: Python<'_>,
@@ -197,7 +199,12 @@ pub fn create(
 #[pyfunction]
 #[pyo3(
     signature = (path, *inputs, **options),
-    text_signature = "(path, *inputs, format='auto', directed=None, undirected=False, ordered=False, weights=False, weight_type=None, weight_column=None, duplicates=None, multigraph=False, out_only=False, ids=None, snapshots=1, first_share=None, seed=1, source_column=None, target_column=None, header='auto', comment=None, trim=False, columns=None, edges=None, vertices=None, vertex_column=None, vertex_properties='all', properties=None, property_types=None, io_order=False, on_error='stop', name=None, threads=0, memory=None)"
+    text_signature = "(path, *inputs, format='auto', directed=None, undirected=False, ordered=False, weights=False, \
+            weight_type=None, weight_column=None, duplicates=None, multigraph=False, out_only=False, \
+            ids=None, snapshots=1, first_share=None, seed=1, source_column=None, target_column=None, \
+            header='auto', comment=None, trim=False, columns=None, edges=None, vertices=None, \
+            vertex_column=None, vertex_properties='all', properties=None, property_types=None, \
+            io_order=False, on_error='stop', name=None, threads=0, memory=None)"
 )]
 pub fn load(
     py: Python<'_>,
@@ -244,11 +251,6 @@ impl Database {
         Self { opened: Arc::clone(opened), report: None }
     }
 
-    /// Where the database is, for messages.
-    fn place(&self) -> String {
-        self.opened.path.as_ref().map_or_else(|| "in memory".to_owned(), |path| path.display().to_string())
-    }
-
     /// Wraps a database that was just made.
     pub fn wrap(database: anden::Database, path: Option<PathBuf>) -> Self {
         Self { opened: Opened::new(database, path, false), report: None }
@@ -256,12 +258,13 @@ impl Database {
 }
 
 /// A window of snapshots: a tuple of two numbers or names, both included.
-fn window_of(database: &anden::Database, value: &Bound<'_, PyAny>) -> Result<RangeInclusive<u32>> {
+fn window_of(opened: &Opened, value: &Bound<'_, PyAny>) -> Result<RangeInclusive<u32>> {
     let Ok((first, last)) = value.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() else {
         let shown = value.repr()?;
         return Err(wrong_type(format!("window is a tuple of two snapshots such as (2, 5), not {shown}")));
     };
-    let number = |value| -> Result<u32> { Ok(database.snapshot_number(snapshot_id(&value)?)?) };
+    let database = opened.database()?;
+    let number = |value| -> Result<u32> { Ok(database.snapshot_number(snapshot_id(&value, opened)?)?) };
     Ok(number(first)?..=number(last)?)
 }
 
@@ -333,11 +336,11 @@ impl Database {
         let view = match (snapshot, window) {
             (Some(_), Some(_)) => return Err(invalid("view() takes a snapshot or a window, not both")),
             (Some(snapshot), None) => {
-                let id = snapshot_id(snapshot)?;
+                let id = snapshot_id(snapshot, &self.opened)?;
                 py.detach(|| database.snapshot(id))?
             }
             (None, Some(window)) => {
-                let window = window_of(&database, window)?;
+                let window = window_of(&self.opened, window)?;
                 py.detach(|| database.window(window))?
             }
             (None, None) => py.detach(|| database.view())?,
@@ -347,7 +350,7 @@ impl Database {
 
     /// All snapshots, the oldest first.
     fn snapshots(&self) -> Result<Vec<Snapshot>> {
-        Ok(self.opened.database()?.snapshots().into_iter().map(Snapshot).collect())
+        Ok(self.opened.database()?.snapshots().into_iter().map(|info| Snapshot::new(info, &self.opened)).collect())
     }
 
     /// Begin a transaction: ``with db.transaction() as tx:``. A clean exit commits, an exception rolls back.
@@ -405,7 +408,8 @@ impl Database {
     /// Make a snapshot of everything committed.
     #[pyo3(signature = (*, name=None))]
     fn checkpoint(&self, py: Python<'_>, name: Option<String>) -> Result<Snapshot> {
-        Ok(Snapshot(self.opened.run(py, move |database| database.checkpoint(name.as_deref()))?))
+        let info = self.opened.run(py, move |database| database.checkpoint(name.as_deref()))?;
+        Ok(Snapshot::new(info, &self.opened))
     }
 
     /// Merge the changes of snapshots, so that reads are as fast as after a load. All snapshots stay.
@@ -434,7 +438,7 @@ impl Database {
         if snapshots.is_empty() {
             return Err(wrong_type("drop() takes the numbers or names of snapshots"));
         }
-        let ids = snapshots.iter().map(|one| snapshot_id(&one)).collect::<Result<Vec<_>>>()?;
+        let ids = snapshots.iter().map(|one| snapshot_id(&one, &self.opened)).collect::<Result<Vec<_>>>()?;
         self.opened.run(py, move |database| database.drop_snapshots(&ids))
     }
 
@@ -456,13 +460,19 @@ impl Database {
     ///     Take ``b`` from this database. Vertices are matched by key.
     #[pyo3(signature = (a, b, *, other=None))]
     fn diff(&self, py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>, other: Option<&Self>) -> Result<Diff> {
-        let (a, b) = (snapshot_id(a)?, snapshot_id(b)?);
+        let a = snapshot_id(a, &self.opened)?;
+        let b = snapshot_id(b, other.map_or(&self.opened, |other| &other.opened))?;
         let other = other.map(|other| other.opened.database()).transpose()?;
-        let diff = self.opened.run(py, move |database| match other {
-            Some(other) => database.diff_with(a, &other, b),
-            None => database.diff(a, b),
+        let database = self.opened.database()?;
+        let (diff, watch) = crate::calls::run(py, move |watch| {
+            let database = database.with_progress(watch.clone());
+            let diff = match other {
+                Some(other) => database.diff_with(a, &other, b)?,
+                None => database.diff(a, b)?,
+            };
+            Ok((diff, watch))
         })?;
-        Ok(Diff::new(diff, &self.opened))
+        Ok(Diff::new(diff, watch, &self.opened))
     }
 
     /// Verify every checksum and all structures. Returns the counts of what was read.
@@ -551,13 +561,13 @@ impl Database {
 
     fn __repr__(&self) -> String {
         match self.opened.database() {
-            Ok(database) => html::database_text(&database, &self.place()),
-            Err(_) => format!("<anden.Database {}, closed>", self.place()),
+            Ok(database) => html::database_text(&database, &self.opened.place()),
+            Err(_) => format!("<anden.Database {}, closed>", self.opened.place()),
         }
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> Result<String> {
-        let (database, place) = (self.opened.database()?, self.place());
+        let (database, place) = (self.opened.database()?, self.opened.place());
         Ok(py.detach(|| html::database_page(&database, &place))?)
     }
 }

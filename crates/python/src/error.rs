@@ -107,7 +107,10 @@ impl Classes {
             exists: of("Exists", "The path of a new database, the name of a new snapshot, or a new index exists.")?,
             read_only: of("ReadOnly", "The database was opened for reading only.")?,
             conflict: of("Conflict", "Another transaction changed data that this one read. A retry may succeed.")?,
-            unique_violation: of("UniqueViolation", "Another vertex has this value of a property with a unique index.")?,
+            unique_violation: of(
+                "UniqueViolation",
+                "Another vertex has this value of a property with a unique index.",
+            )?,
             corrupt: of("Corrupt", "A file holds bytes that no writer produces.")?,
             locked: of("Locked", "Another process has the database open for writing, or the process forked.")?,
             io: with("Io", "The operating system reported an error.", py.get_type::<PyOSError>())?,
@@ -219,7 +222,11 @@ fn in_python(text: &str) -> String {
         // A dash inside a word or a lone `--` names no option.
         let is_option = len > 0 && before.chars().next_back().is_none_or(|c| c == ' ' || c == '(');
         words.push_str(before);
-        words.push_str(&if is_option { option[..len].replace('-', "_") } else { rest[start..start + 2 + len].to_owned() });
+        words.push_str(&if is_option {
+            option[..len].replace('-', "_")
+        } else {
+            rest[start..start + 2 + len].to_owned()
+        });
         rest = &option[len..];
     }
     words.push_str(rest);

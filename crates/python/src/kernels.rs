@@ -78,16 +78,20 @@ impl Request {
                 false => source.extend(keys_of(&given)?),
             }
         }
+        let seed = given.take_with("seed", |value| number(value, "a seed"))?;
+        if !source.is_empty() && (sources.is_some() || seed.is_some()) {
+            return Err(invalid(format!("{kernel}() takes vertices as sources, or the size and the seed of a sample")));
+        }
         let media = Medium::ALL.map(|medium| (medium, medium.name()));
         let parameters = Parameters {
             source,
             sources,
-            seed: given.take_with("seed", |value| number(value, "a seed"))?,
+            seed,
             iterations: given.take_with("iterations", |value| number(value, "a number of iterations"))?,
-            tolerance: given.take_with("tolerance", |value| {
-                float(value, "a number of 0 or more", |x| x >= 0.0 && x.is_finite())
-            })?,
-            damping: given.take_with("damping", |value| float(value, "a number from 0 to 1", |x| (0.0..=1.0).contains(&x)))?,
+            tolerance: given
+                .take_with("tolerance", |value| float(value, "a number of 0 or more", |x| x >= 0.0 && x.is_finite()))?,
+            damping: given
+                .take_with("damping", |value| float(value, "a number from 0 to 1", |x| (0.0..=1.0).contains(&x)))?,
             delta: given.take_with("delta", |value| float(value, "a number above 0", |x| x > 0.0 && x.is_finite()))?,
             algorithm: given.take("algorithm")?,
             weight: given.take("weight")?,
@@ -125,9 +129,7 @@ pub fn values(py: Python<'_>, output: JobOutput) -> PyResult<Bound<'_, PyAny>> {
         Some(Values::Hops(values) | Values::Vertices(values) | Values::Numbers(values)) => {
             Ok(values.into_owned().into_pyarray(py).into_any())
         }
-        Some(Values::Counts(values) | Values::Distances(values)) => {
-            Ok(values.into_owned().into_pyarray(py).into_any())
-        }
+        Some(Values::Counts(values) | Values::Distances(values)) => Ok(values.into_owned().into_pyarray(py).into_any()),
         Some(Values::Reals(values)) => Ok(values.into_owned().into_pyarray(py).into_any()),
         None => Ok(figure.unwrap_or_else(|| py.None().into_bound(py))),
     }
@@ -198,12 +200,12 @@ impl View {
     /// 2
     /// >>> db.view().pagerank()
     /// array([0.5, 0.5])
-    #[pyo3(signature = (**parameters), text_signature = "($self, *, source=None, iterations=None, tolerance=None, damping=None, algorithm=None, weight=None, variant='auto', details=False)")]
-    fn pagerank<'py>(
-        &self,
-        py: Python<'py>,
-        parameters: Option<&Bound<'py, PyDict>>,
-    ) -> Result<Bound<'py, PyAny>> {
+    #[pyo3(
+        signature = (**parameters),
+        text_signature = "($self, *, source=None, iterations=None, tolerance=None, damping=None, algorithm=None, \
+            weight=None, variant='auto', details=False)"
+    )]
+    fn pagerank<'py>(&self, py: Python<'py>, parameters: Option<&Bound<'py, PyDict>>) -> Result<Bound<'py, PyAny>> {
         run(self, py, "pagerank", None, parameters)
     }
 
@@ -222,7 +224,10 @@ impl View {
     /// -------
     /// numpy.ndarray or Result
     ///     uint32 by vertex id; 2**32 - 1: not reached.
-    #[pyo3(signature = (source, **parameters), text_signature = "($self, source, *, parents=False, variant='auto', details=False)")]
+    #[pyo3(
+        signature = (source, **parameters),
+        text_signature = "($self, source, *, parents=False, variant='auto', details=False)"
+    )]
     fn bfs<'py>(
         &self,
         py: Python<'py>,
@@ -251,7 +256,10 @@ impl View {
     /// -------
     /// numpy.ndarray or Result
     ///     By vertex id: uint64 for integer weights (2**64 - 1: not reached), float64 for others (inf: not reached).
-    #[pyo3(signature = (source, **parameters), text_signature = "($self, source, *, delta=None, algorithm=None, weight=None, variant='auto', details=False)")]
+    #[pyo3(
+        signature = (source, **parameters),
+        text_signature = "($self, source, *, delta=None, algorithm=None, weight=None, variant='auto', details=False)"
+    )]
     fn sssp<'py>(
         &self,
         py: Python<'py>,
@@ -262,22 +270,20 @@ impl View {
     }
 
     /// Weakly connected components: for each vertex the smallest id in its component, as uint32.
-    #[pyo3(signature = (**parameters), text_signature = "($self, *, variant='auto', details=False)")]
-    fn wcc<'py>(
-        &self,
-        py: Python<'py>,
-        parameters: Option<&Bound<'py, PyDict>>,
-    ) -> Result<Bound<'py, PyAny>> {
+    #[pyo3(
+        signature = (**parameters),
+        text_signature = "($self, *, variant='auto', details=False)"
+    )]
+    fn wcc<'py>(&self, py: Python<'py>, parameters: Option<&Bound<'py, PyDict>>) -> Result<Bound<'py, PyAny>> {
         run(self, py, "wcc", None, parameters)
     }
 
     /// Strongly connected components: for each vertex the smallest id in its component, as uint32.
-    #[pyo3(signature = (**parameters), text_signature = "($self, *, variant='auto', details=False)")]
-    fn scc<'py>(
-        &self,
-        py: Python<'py>,
-        parameters: Option<&Bound<'py, PyDict>>,
-    ) -> Result<Bound<'py, PyAny>> {
+    #[pyo3(
+        signature = (**parameters),
+        text_signature = "($self, *, variant='auto', details=False)"
+    )]
+    fn scc<'py>(&self, py: Python<'py>, parameters: Option<&Bound<'py, PyDict>>) -> Result<Bound<'py, PyAny>> {
         run(self, py, "scc", None, parameters)
     }
 
@@ -294,7 +300,10 @@ impl View {
     ///     The seed of the sample.
     /// variant, details
     ///     As for `pagerank`.
-    #[pyo3(signature = (sources=None, **parameters), text_signature = "($self, sources=None, *, source=None, seed=None, variant='auto', details=False)")]
+    #[pyo3(
+        signature = (sources=None, **parameters),
+        text_signature = "($self, sources=None, *, source=None, seed=None, variant='auto', details=False)"
+    )]
     fn bc<'py>(
         &self,
         py: Python<'py>,
@@ -305,7 +314,10 @@ impl View {
     }
 
     /// Closeness centrality: how near the sources are to each vertex, as float64. Parameters as for `bc`.
-    #[pyo3(signature = (sources=None, **parameters), text_signature = "($self, sources=None, *, source=None, seed=None, variant='auto', details=False)")]
+    #[pyo3(
+        signature = (sources=None, **parameters),
+        text_signature = "($self, sources=None, *, source=None, seed=None, variant='auto', details=False)"
+    )]
     fn closeness<'py>(
         &self,
         py: Python<'py>,
@@ -318,22 +330,20 @@ impl View {
     /// The number of triangles as an int; with ``per_vertex=True`` of each vertex, as uint64 by vertex id.
     ///
     /// Directions, loops and parallel edges do not count.
-    #[pyo3(signature = (**parameters), text_signature = "($self, *, per_vertex=False, variant='auto', details=False)")]
-    fn triangles<'py>(
-        &self,
-        py: Python<'py>,
-        parameters: Option<&Bound<'py, PyDict>>,
-    ) -> Result<Bound<'py, PyAny>> {
+    #[pyo3(
+        signature = (**parameters),
+        text_signature = "($self, *, per_vertex=False, variant='auto', details=False)"
+    )]
+    fn triangles<'py>(&self, py: Python<'py>, parameters: Option<&Bound<'py, PyDict>>) -> Result<Bound<'py, PyAny>> {
         run(self, py, "triangles", None, parameters)
     }
 
     /// The local clustering coefficient of each vertex, as float64, as LDBC Graphalytics defines it.
-    #[pyo3(signature = (**parameters), text_signature = "($self, *, variant='auto', details=False)")]
-    fn lcc<'py>(
-        &self,
-        py: Python<'py>,
-        parameters: Option<&Bound<'py, PyDict>>,
-    ) -> Result<Bound<'py, PyAny>> {
+    #[pyo3(
+        signature = (**parameters),
+        text_signature = "($self, *, variant='auto', details=False)"
+    )]
+    fn lcc<'py>(&self, py: Python<'py>, parameters: Option<&Bound<'py, PyDict>>) -> Result<Bound<'py, PyAny>> {
         run(self, py, "lcc", None, parameters)
     }
 
@@ -345,22 +355,20 @@ impl View {
     ///     The most rounds; 10.
     /// variant, details
     ///     As for `pagerank`.
-    #[pyo3(signature = (**parameters), text_signature = "($self, *, iterations=None, variant='auto', details=False)")]
-    fn cdlp<'py>(
-        &self,
-        py: Python<'py>,
-        parameters: Option<&Bound<'py, PyDict>>,
-    ) -> Result<Bound<'py, PyAny>> {
+    #[pyo3(
+        signature = (**parameters),
+        text_signature = "($self, *, iterations=None, variant='auto', details=False)"
+    )]
+    fn cdlp<'py>(&self, py: Python<'py>, parameters: Option<&Bound<'py, PyDict>>) -> Result<Bound<'py, PyAny>> {
         run(self, py, "cdlp", None, parameters)
     }
 
     /// The coreness of each vertex, as uint32. Directions, loops and parallel edges do not count.
-    #[pyo3(signature = (**parameters), text_signature = "($self, *, variant='auto', details=False)")]
-    fn kcore<'py>(
-        &self,
-        py: Python<'py>,
-        parameters: Option<&Bound<'py, PyDict>>,
-    ) -> Result<Bound<'py, PyAny>> {
+    #[pyo3(
+        signature = (**parameters),
+        text_signature = "($self, *, variant='auto', details=False)"
+    )]
+    fn kcore<'py>(&self, py: Python<'py>, parameters: Option<&Bound<'py, PyDict>>) -> Result<Bound<'py, PyAny>> {
         run(self, py, "kcore", None, parameters)
     }
 }

@@ -4,7 +4,7 @@ use anden::Key;
 use anden::property::KeyRef;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString, PyTuple};
+use pyo3::types::{PyInt, PyList, PyString, PyTuple};
 
 use crate::error::{Result, invalid, wrong_type};
 
@@ -55,9 +55,26 @@ pub fn key_ref_object<'py>(py: Python<'py>, key: KeyRef<'_>) -> PyResult<Bound<'
 }
 
 /// Keys as a list.
-pub fn key_list<'py>(py: Python<'py>, keys: &[Key]) -> PyResult<Bound<'py, pyo3::types::PyList>> {
-    let objects = keys.iter().map(|key| key_object(py, key)).collect::<PyResult<Vec<_>>>()?;
-    pyo3::types::PyList::new(py, objects)
+pub fn key_list<'py>(py: Python<'py>, keys: &[Key]) -> PyResult<Bound<'py, PyList>> {
+    PyList::new(py, objects(py, keys, |key| key_object(py, key))?)
+}
+
+/// Makes an object of each item. Millions of objects take seconds, so Ctrl-C is looked for meanwhile.
+pub fn objects<'py, T>(
+    py: Python<'py>,
+    items: impl IntoIterator<Item = T>,
+    object: impl Fn(T) -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    const AT_ONCE: usize = 1 << 16;
+    let items = items.into_iter();
+    let mut objects = Vec::with_capacity(items.size_hint().0);
+    for item in items {
+        objects.push(object(item)?);
+        if objects.len() % AT_ONCE == 0 {
+            py.check_signals()?;
+        }
+    }
+    Ok(objects)
 }
 
 /// The keys of an iterable; one key alone counts as a list of one.

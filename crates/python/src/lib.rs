@@ -43,9 +43,9 @@ mod _anden {
     #[pymodule_export]
     use crate::command::run_command;
     #[pymodule_export]
-    use crate::input::{table_of, table_types};
-    #[pymodule_export]
     use crate::database::{Database, RollingWindows, create, load, open};
+    #[pymodule_export]
+    use crate::input::{table_of, table_types};
     #[pymodule_export]
     use crate::kernels::kernels;
     #[pymodule_export]
@@ -61,7 +61,7 @@ mod _anden {
     #[pymodule_export]
     use crate::update::Update;
     #[pymodule_export]
-    use crate::view::View;
+    use crate::view::{KeyIterator, View};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

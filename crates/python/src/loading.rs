@@ -97,10 +97,7 @@ fn parts(name: &str) -> [Option<String>; 3] {
 }
 
 /// Inputs by name: a dict from a name to an input or to a list of inputs.
-fn by_name<T>(
-    value: &Bound<'_, PyAny>,
-    read: impl Fn(&str, &Bound<'_, PyAny>) -> Result<T>,
-) -> Result<Option<Vec<T>>> {
+fn by_name<T>(value: &Bound<'_, PyAny>, read: impl Fn(&str, &Bound<'_, PyAny>) -> Result<T>) -> Result<Option<Vec<T>>> {
     let Ok(dict) = value.cast::<PyDict>() else { return Ok(None) };
     let mut found = Vec::new();
     for (name, inputs) in dict.iter() {

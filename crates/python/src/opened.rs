@@ -47,8 +47,17 @@ impl Opened {
     }
 
     fn closed(&self) -> crate::error::Failure {
-        let name = self.path.as_ref().map_or_else(|| "in memory".to_owned(), |path| path.display().to_string());
-        misused(format!("the database {name} was closed"))
+        misused(format!("the database {} was closed", self.place()))
+    }
+
+    /// Where the database is, for messages.
+    pub fn place(&self) -> String {
+        self.path.as_ref().map_or_else(|| "in memory".to_owned(), |path| path.display().to_string())
+    }
+
+    /// Whether both are handles of one database.
+    pub fn is_handle_of(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other) || self.path.is_some() && self.path == other.path
     }
 
     pub fn is_closed(&self) -> bool {

@@ -19,20 +19,14 @@ pub struct Keywords<'py> {
 impl<'py> Keywords<'py> {
     /// # Errors
     /// An argument has a name that is not `known`. The message suggests the nearest one.
-    pub fn new(
-        function: &'static str,
-        given: Option<&Bound<'py, PyDict>>,
-        known: &[&[&'static str]],
-    ) -> Result<Self> {
+    pub fn new(function: &'static str, given: Option<&Bound<'py, PyDict>>, known: &[&[&'static str]]) -> Result<Self> {
         let known: Vec<&str> = known.iter().copied().flatten().copied().collect();
         let mut arguments = Vec::new();
         for (name, value) in given.into_iter().flat_map(|given| given.iter()) {
             let name: String = name.extract()?;
             if !known.contains(&name.as_str()) {
-                let hint = near(&name, known.iter().copied()).map_or_else(
-                    || format!("it takes {}", known.join(", ")),
-                    |near| format!("did you mean '{near}'?"),
-                );
+                let hint = near(&name, known.iter().copied())
+                    .map_or_else(|| format!("it takes {}", known.join(", ")), |near| format!("did you mean '{near}'?"));
                 return Err(wrong_type(format!("{function}() got an unexpected keyword argument '{name}'; {hint}")));
             }
             // None stands for the default.
@@ -49,7 +43,11 @@ impl<'py> Keywords<'py> {
     }
 
     /// The argument `name` as `read` understands it; `None` if it is not given.
-    pub fn take_with<T>(&mut self, name: &str, read: impl FnOnce(&Bound<'py, PyAny>) -> Result<T>) -> Result<Option<T>> {
+    pub fn take_with<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&Bound<'py, PyAny>) -> Result<T>,
+    ) -> Result<Option<T>> {
         self.take_object(name).map(|value| read(&value).map_err(|error| self.named(name, error))).transpose()
     }
 
@@ -133,8 +131,7 @@ pub fn size_of_text(value: &Bound<'_, PyAny>) -> Result<u64> {
 
 /// The direction of neighbors.
 pub fn direction(value: Option<&Bound<'_, PyAny>>) -> Result<Neighbors> {
-    const WORDS: [(Neighbors, &str); 3] =
-        [(Neighbors::Out, "out"), (Neighbors::In, "in"), (Neighbors::Both, "both")];
+    const WORDS: [(Neighbors, &str); 3] = [(Neighbors::Out, "out"), (Neighbors::In, "in"), (Neighbors::Both, "both")];
     value.map_or(Ok(Neighbors::Out), |value| {
         word(value, &WORDS).map_err(|error| match error {
             Failure::Engine(error) => invalid(format!("direction: {error}")),

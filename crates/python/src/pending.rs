@@ -40,13 +40,13 @@ impl Pending {
         let Some(mut state) = self.0.try_lock() else {
             return Err(misused("another thread waits for the commit"));
         };
-        if let PendingState::Waiting(pending) = std::mem::replace(&mut *state, PendingState::Taken) {
-            *state = PendingState::Answered(pending.wait());
-        }
-        match &*state {
-            PendingState::Answered(answer) => Ok(answer.clone()?),
-            PendingState::Waiting(_) | PendingState::Taken => Err(misused("the commit has no answer")),
-        }
+        let answer = match std::mem::replace(&mut *state, PendingState::Taken) {
+            PendingState::Waiting(pending) => pending.wait(),
+            PendingState::Answered(answer) => answer,
+            PendingState::Taken => return Err(misused("the wait for the commit was interrupted")),
+        };
+        *state = PendingState::Answered(answer.clone());
+        Ok(answer?)
     }
 }
 

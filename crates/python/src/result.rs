@@ -165,7 +165,8 @@ impl KernelResult {
     fn top<'py>(&self, py: Python<'py>, n: usize) -> Result<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
         let (view, values) = (self.view.open()?, self.values.bind(py));
         let ranking = self.ranking(py, n)?;
-        let pair = |(vertex, _)| Ok((key_object(py, &view.key(vertex)?)?, values.get_item(vertex)?.call_method0("item")?));
+        let pair =
+            |(vertex, _)| Ok((key_object(py, &view.key(vertex)?)?, values.get_item(vertex)?.call_method0("item")?));
         ranking.into_iter().map(pair).collect()
     }
 

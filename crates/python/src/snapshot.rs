@@ -1,13 +1,13 @@
 //! Snapshots and their differences.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use anden::snapshot::{DiffEdge, SnapshotId, SnapshotInfo};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString};
 
-use crate::calls;
+use crate::calls::{self, Watch};
 use crate::error::{Result, invalid, wrong_type};
 use crate::html::count;
 use crate::key::{key_list, key_ref_object};
@@ -20,10 +20,16 @@ pub fn time_text(unix_time: u64) -> String {
     time.map_or_else(|| unix_time.to_string(), |time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
 }
 
-/// A snapshot by number or name.
-pub fn snapshot_id(value: &Bound<'_, PyAny>) -> Result<SnapshotId> {
+/// A snapshot of a database, by number, name or object.
+pub fn snapshot_id(value: &Bound<'_, PyAny>, of: &Opened) -> Result<SnapshotId> {
     if let Ok(snapshot) = value.cast::<Snapshot>() {
-        return Ok(snapshot.get().0.number.into());
+        let snapshot = snapshot.get();
+        return match snapshot.opened.upgrade() {
+            Some(opened) if !opened.is_handle_of(of) => {
+                Err(invalid(format!("{} belongs to another database: {}", snapshot.__repr__(), opened.place())))
+            }
+            _ => Ok(snapshot.info.number.into()),
+        };
     }
     if let Ok(name) = value.cast::<PyString>() {
         return Ok(name.to_str()?.into());
@@ -40,76 +46,90 @@ pub fn snapshot_id(value: &Bound<'_, PyAny>) -> Result<SnapshotId> {
 
 /// A snapshot: a numbered, perhaps named, version of the graph.
 #[pyclass(frozen, eq, module = "anden")]
-#[derive(PartialEq)]
-pub struct Snapshot(pub SnapshotInfo);
+pub struct Snapshot {
+    info: SnapshotInfo,
+    opened: Weak<Opened>,
+}
+
+impl PartialEq for Snapshot {
+    fn eq(&self, other: &Self) -> bool {
+        self.info == other.info
+    }
+}
+
+impl Snapshot {
+    pub fn new(info: SnapshotInfo, opened: &Arc<Opened>) -> Self {
+        Self { info, opened: Arc::downgrade(opened) }
+    }
+}
 
 #[pymethods]
 impl Snapshot {
     /// The number, from 1.
     #[getter]
     fn number(&self) -> u32 {
-        self.0.number
+        self.info.number
     }
 
     /// The name, or None.
     #[getter]
     fn name(&self) -> Option<&str> {
-        self.0.name.as_deref()
+        self.info.name.as_deref()
     }
 
     /// The time at which it was made, as a datetime in UTC.
     #[getter]
     fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let micros = i64::try_from(self.0.unix_time).unwrap_or(i64::MAX).saturating_mul(1_000_000);
+        let micros = i64::try_from(self.info.unix_time).unwrap_or(i64::MAX).saturating_mul(1_000_000);
         value_object(py, anden::property::PropertyValue::Timestamp(micros))
     }
 
     /// The number of vertices.
     #[getter]
     fn vertices(&self) -> u64 {
-        self.0.num_vertices
+        self.info.num_vertices
     }
 
     /// The number of edges. An undirected edge counts once.
     #[getter]
     fn edges(&self) -> u64 {
-        self.0.num_edges
+        self.info.num_edges
     }
 
     /// The number of edges that the snapshot before lacks.
     #[getter]
     fn added(&self) -> u64 {
-        self.0.added
+        self.info.added
     }
 
     /// The number of edges that only the snapshot before has.
     #[getter]
     fn removed(&self) -> u64 {
-        self.0.removed
+        self.info.removed
     }
 
     /// The bytes that this snapshot takes.
     #[getter]
     fn bytes(&self) -> u64 {
-        self.0.bytes
+        self.info.bytes
     }
 
     fn __int__(&self) -> u32 {
-        self.0.number
+        self.info.number
     }
 
     fn __hash__(&self) -> u64 {
-        self.0.number.into()
+        self.info.number.into()
     }
 
     fn __repr__(&self) -> String {
-        let name = self.0.name.as_ref().map(|name| format!(" {name:?}")).unwrap_or_default();
+        let name = self.info.name.as_ref().map(|name| format!(" {name:?}")).unwrap_or_default();
         format!(
             "<anden.Snapshot {}{name}: {}, {} vertices, {} edges>",
-            self.0.number,
-            time_text(self.0.unix_time),
-            count(self.0.num_vertices),
-            count(self.0.num_edges),
+            self.info.number,
+            time_text(self.info.unix_time),
+            count(self.info.num_vertices),
+            count(self.info.num_edges),
         )
     }
 }
@@ -130,12 +150,14 @@ impl Snapshot {
 #[pyclass(frozen, module = "anden")]
 pub struct Diff {
     diff: Arc<anden::snapshot::Diff>,
+    /// The progress of reads of the difference.
+    watch: Arc<Watch>,
     opened: Arc<Opened>,
 }
 
 impl Diff {
-    pub fn new(diff: anden::snapshot::Diff, opened: &Arc<Opened>) -> Self {
-        Self { diff: Arc::new(diff), opened: Arc::clone(opened) }
+    pub fn new(diff: anden::snapshot::Diff, watch: Arc<Watch>, opened: &Arc<Opened>) -> Self {
+        Self { diff: Arc::new(diff), watch, opened: Arc::clone(opened) }
     }
 
     /// The difference, and the database that it belongs to.
@@ -146,8 +168,7 @@ impl Diff {
     fn count(&self, py: Python<'_>, is_added: bool) -> Result<usize> {
         self.opened.require_open()?;
         let diff = Arc::clone(&self.diff);
-        // The difference has the progress of its own session, so Ctrl-C acts at the end of the count.
-        calls::run(py, move |_| if is_added { diff.num_added() } else { diff.num_removed() })
+        calls::run_watched(py, &self.watch, move || if is_added { diff.num_added() } else { diff.num_removed() })
     }
 
     fn iterate(&self, is_added: bool) -> Result<DiffIterator> {

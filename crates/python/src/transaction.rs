@@ -303,8 +303,8 @@ impl Transaction {
         Ok(value_object(py, value.as_value())?)
     }
 
-    /// Set a property of an existing edge; of several parallel ones, of the newest, or of the one with this number. None
-    /// removes the value.
+    /// Set a property of an existing edge; of several parallel ones, of the newest, or of the one with this number.
+    /// None removes the value.
     #[pyo3(signature = (source, target, name, value, *, number=None))]
     fn set_edge(
         &self,

@@ -120,8 +120,30 @@ impl Update {
     }
 
     fn __repr__(&self) -> String {
-        let text = format!("{:?}", self.0);
-        format!("<anden.Update {text}>")
+        format!("<anden.Update {}>", line_of(&self.0))
+    }
+}
+
+/// An update as a line of a file of updates; values of properties are left out.
+fn line_of(update: &anden::Update) -> String {
+    use anden::Update as One;
+    let action = |action: &EdgeAction| match action {
+        EdgeAction::Remove => "-".to_owned(),
+        EdgeAction::SetWeight(_) => "=".to_owned(),
+        EdgeAction::SetProperty { .. } => "p".to_owned(),
+    };
+    match update {
+        One::AddEdge { source, target, weight: Some(weight), .. } => format!("+ {source} {target} {weight}"),
+        One::AddEdge { source, target, .. } => format!("+ {source} {target}"),
+        One::SetWeight { source, target, weight } => format!("= {source} {target} {weight}"),
+        One::RemoveEdge { source, target } => format!("- {source} {target}"),
+        One::ChangeEdge { id, action: what } => {
+            format!("{} {} {} #{}", action(what), id.source, id.target, id.number)
+        }
+        One::AddVertex(vertex) => format!("v+ {vertex}"),
+        One::RemoveVertex(vertex) => format!("v- {vertex}"),
+        One::SetVertexProperty { vertex, name, .. } => format!("p {vertex} {name}"),
+        One::SetEdgeProperty { source, target, name, .. } => format!("p {source} {target} {name}"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Property values and weights between Python and the engine.
 
-use anden::{EdgeWeight, OwnedValue};
 use anden::property::PropertyValue;
+use anden::{EdgeWeight, OwnedValue};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

@@ -1,15 +1,16 @@
 //! Views: the graph at one version.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anden::{Error, Key};
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PyList, PyString};
+use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::columns;
 use crate::error::{Failure, Result, invalid, wrong_type};
-use crate::key::{key_list, key_object, key_of, keys_of};
+use crate::key::{key_list, key_object, key_of, key_ref_object, keys_of};
 use crate::opened::Opened;
 use crate::options::{direction, path, prefetch};
 use crate::queries::{degree_of, export, found_edges, path_keys, vertex_dict};
@@ -41,17 +42,29 @@ pub struct View {
     opened: Arc<Opened>,
     /// Whether calls are too short for a second thread.
     is_small: bool,
+    /// Whether a filter selects a part, which must be laid out before it can be counted.
+    is_part: bool,
 }
 
 impl View {
     pub fn new(view: anden::View, opened: &Arc<Opened>) -> Self {
         let is_small = view.vertex_bound() as u64 + view.num_arcs() <= SMALL;
-        Self { view, opened: Arc::clone(opened), is_small }
+        Self { view, opened: Arc::clone(opened), is_small, is_part: false }
     }
 
-    /// A view made from this one, with no more edges.
+    /// A part of this view.
     fn part(&self, view: anden::View) -> Self {
-        Self { view, opened: Arc::clone(&self.opened), is_small: self.is_small }
+        Self { is_part: true, ..self.alike(view) }
+    }
+
+    /// A view of the edges of this one.
+    fn alike(&self, view: anden::View) -> Self {
+        Self { view, opened: Arc::clone(&self.opened), is_small: self.is_small, is_part: self.is_part }
+    }
+
+    /// A count of the graph. A part may have to be laid out first.
+    fn count<T: Send + 'static>(&self, py: Python<'_>, count: fn(&anden::View) -> T) -> Result<T> {
+        if self.is_part { self.run(py, move |view| Ok(count(view))) } else { Ok(count(self.open()?)) }
     }
 
     /// The view.
@@ -83,7 +96,7 @@ impl View {
 
     /// A copy for a result that names vertices later.
     pub fn share(&self) -> Self {
-        self.part(self.view.clone())
+        self.alike(self.view.clone())
     }
 }
 
@@ -92,16 +105,13 @@ impl View {
     /// The number of vertices.
     #[getter]
     fn num_vertices(&self, py: Python<'_>) -> Result<usize> {
-        // A filtered view may have to read the graph first.
-        let view = self.open()?;
-        Ok(py.detach(|| view.num_vertices()))
+        self.count(py, anden::View::num_vertices)
     }
 
     /// The number of edges. An undirected edge counts once.
     #[getter]
     fn num_edges(&self, py: Python<'_>) -> Result<u64> {
-        let view = self.open()?;
-        Ok(py.detach(|| view.num_edges()))
+        self.count(py, anden::View::num_edges)
     }
 
     /// One more than the largest vertex id: the length of results.
@@ -165,8 +175,9 @@ impl View {
         }
     }
 
-    fn __iter__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyIterator>> {
-        Ok(columns::live_keys(py, self.open()?)?.try_iter()?)
+    fn __iter__(&self) -> Result<KeyIterator> {
+        self.open()?;
+        Ok(KeyIterator { view: self.share(), next: AtomicU32::new(0) })
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, vertex: &Bound<'_, PyAny>) -> Result<Bound<'py, PyList>> {
@@ -416,13 +427,13 @@ impl View {
     /// This view with a numeric edge property as the weight.
     fn with_weight(&self, py: Python<'_>, name: &str) -> Result<Self> {
         let name = name.to_owned();
-        Ok(self.part(self.run(py, move |view| view.with_weight(&name))?))
+        Ok(self.alike(self.run(py, move |view| view.with_weight(&name))?))
     }
 
     /// This view with another prefetch policy: ``"auto"``, ``"off"``, ``"neighbourhood"``, ``"sequential"`` or
     /// ``"frontier"``.
     fn with_prefetch(&self, policy: &Bound<'_, PyAny>) -> Result<Self> {
-        Ok(self.part(self.open()?.with_prefetch(prefetch(policy)?)))
+        Ok(self.alike(self.open()?.with_prefetch(prefetch(policy)?)))
     }
 
     /// The distribution of degrees: max, mean, percentiles and a histogram, as a dict.
@@ -477,6 +488,35 @@ impl View {
 
     fn _repr_html_(&self, py: Python<'_>) -> Result<String> {
         self.run(py, html::view_page)
+    }
+}
+
+/// Iterates over the keys of a view, in ascending order of ids.
+#[pyclass(frozen, module = "anden")]
+pub struct KeyIterator {
+    view: View,
+    next: AtomicU32,
+}
+
+#[pymethods]
+impl KeyIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
+        let view = self.view.open()?;
+        loop {
+            // Relaxed: threads that share the iterator only need different numbers.
+            let vertex = self.next.fetch_add(1, Ordering::Relaxed);
+            if vertex as usize >= view.vertex_bound() {
+                self.next.store(vertex, Ordering::Relaxed);
+                return Ok(None);
+            }
+            if view.is_live(vertex) {
+                return Ok(Some(key_ref_object(py, view.key_ref(vertex)?)?));
+            }
+        }
     }
 }
 

@@ -39,7 +39,7 @@ impl Database {
     /// >>> import anden
     /// >>> db = anden.create(None)
     /// >>> db.append([1, 2], [2, 3])["snapshot"]
-    /// 1
+    /// 2
     #[pyo3(signature = (sources=None, targets=None, weights=None, *, removed=None, name=None))]
     fn append<'py>(
         &self,
@@ -57,6 +57,9 @@ impl Database {
             (None, None) if weights.is_none() && removed.is_some() => Vec::new(),
             _ => return Err(wrong_type("append() takes sources and targets, or a table, or only removed")),
         };
+        if weights.is_some() && database.options().weight_type.is_none() {
+            return Err(invalid("append() got weights, but the graph has none; create it with weighted=True"));
+        }
         let mut options = append_options(&mut Keywords::new("append", None, &[])?, database.options())?;
         options.name = name;
         options.remove = removed.map(removed_edges).transpose()?.into_iter().collect();
@@ -83,7 +86,12 @@ impl Database {
     ///     What was added and removed, and the number of the snapshot.
     #[pyo3(
         signature = (*inputs, **options),
-        text_signature = "($self, *inputs, remove=None, name=None, maintenance=True, format='auto', duplicates=None, source_column=None, target_column=None, weight_column=None, header='auto', comment=None, trim=False, columns=None, edges=None, vertices=None, vertex_column=None, vertex_properties='all', properties=None, property_types=None, io_order=False, on_error='stop', directed=None, undirected=False, ordered=False, out_only=False, ids=None, weights=False, weight_type=None, multigraph=False)"
+        text_signature = "($self, *inputs, remove=None, name=None, maintenance=True, format='auto', duplicates=None, \
+            source_column=None, target_column=None, weight_column=None, header='auto', comment=None, \
+            trim=False, columns=None, edges=None, vertices=None, vertex_column=None, \
+            vertex_properties='all', properties=None, property_types=None, io_order=False, \
+            on_error='stop', directed=None, undirected=False, ordered=False, out_only=False, ids=None, \
+            weights=False, weight_type=None, multigraph=False)"
     )]
     fn append_files<'py>(
         &self,
@@ -126,7 +134,8 @@ impl Database {
     ///     The numbers of updates and transactions, and the seconds.
     #[pyo3(
         signature = (updates, **options),
-        text_signature = "($self, updates, *, batch=1000, flush='100ms', durability=None, checkpoint_every=None, strict=False)"
+        text_signature = "($self, updates, *, batch=1000, flush='100ms', durability=None, checkpoint_every=None, \
+            strict=False)"
     )]
     fn apply<'py>(
         &self,

@@ -34,7 +34,7 @@ impl Database {
     /// >>> for i in range(4):
     /// ...     _ = db.append([i], [i + 1])
     /// >>> [w.num_edges for w in db.rolling(2)]
-    /// [2, 2, 2]
+    /// [1, 2, 2, 2]
     fn rolling(slf: Bound<'_, Self>, k: &Bound<'_, PyAny>) -> Result<RollingWindows> {
         let length = match k.extract::<usize>() {
             Ok(length @ 1..) => length,
