@@ -275,6 +275,38 @@ def test_hostile_arguments_of_transactions(
     assert db.view().num_edges == 2
 
 
+HOSTILE_UPDATES: list[tuple[Callable[[], Any], type[BaseException], str]] = [
+    (lambda: anden.Update(), TypeError, ""),
+    (lambda: anden.Update.add_edge(1), TypeError, "target"),
+    (lambda: anden.Update.add_edge(1, -1), anden.InvalidInput, "-1"),
+    (lambda: anden.Update.add_edge([], 1), TypeError, "list"),
+    (lambda: anden.Update.add_edge(1, 2, "x"), TypeError, "weight"),
+    (lambda: anden.Update.add_edge(1, 2, kind={}), TypeError, "dict"),
+    (lambda: anden.Update.set_weight(1, 2, None), TypeError, "NoneType"),
+    (lambda: anden.Update.remove_edge(1, 2, number=-1), OverflowError, ""),
+    (lambda: anden.Update.add_vertex(1.5), TypeError, "1.5"),
+    (lambda: anden.Update.set_vertex(1, None, 2), TypeError, "name"),
+    (lambda: anden.Update.set_edge(1, 2, "p", 1j), TypeError, "complex"),
+    (lambda: anden.Pending(), TypeError, ""),
+    (lambda: anden.Transaction(), TypeError, ""),
+    (lambda: anden.Snapshot(), TypeError, ""),
+    (lambda: anden.Diff(), TypeError, ""),
+    (lambda: anden.Result(), TypeError, ""),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), HOSTILE_UPDATES)
+def test_hostile_arguments_of_updates(call: Callable[[], Any], error: type[BaseException], text: str) -> None:
+    with pytest.raises(error, match=text or None):
+        call()
+
+
+def test_updates_show_their_lines() -> None:
+    up = anden.Update
+    shown = [repr(one) for one in (up.add_edge(1, 2, 0.5), up.remove_edge("a", "b", number=7), up.add_vertex(9))]
+    assert shown == ["<anden.Update + 1 2 0.5>", "<anden.Update - a b #7>", "<anden.Update v+ 9>"]
+
+
 def test_values_of_all_types_come_back(db: anden.Database) -> None:
     import datetime
 
