@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -57,10 +58,11 @@ def set_progress(show: bool | Reporter | None = True, *, delay: float = 2.0) -> 
     """
     if show is True:
         try:
-            from tqdm.auto import tqdm
+            # tqdm has no types, and is not needed to check those of this module.
+            tqdm = importlib.import_module("tqdm.auto")
         except ImportError as error:
             raise ImportError("progress bars need tqdm: pip install tqdm") from error
-        _anden.set_progress(_Bars(tqdm, delay))
+        _anden.set_progress(_Bars(tqdm.tqdm, delay))
     elif show is False or show is None:
         _anden.set_progress(None)
     else:

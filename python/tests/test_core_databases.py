@@ -47,8 +47,14 @@ def test_load_options_have_the_names_of_the_command_line(tmp_path: Path) -> None
     path = tmp_path / "payments.csv"
     path.write_text("from,to,amount,cost\na,b,5,0.5\na,b,7,0.25\n")
     db = anden.load(
-        None, path, ids="string", multigraph=True, weight_column="cost", properties=["amount"],
-        property_types={"amount": "f64"}, name="first",
+        None,
+        path,
+        ids="string",
+        multigraph=True,
+        weight_column="cost",
+        properties=["amount"],
+        property_types={"amount": "f64"},
+        name="first",
     )
     g = db.view()
     assert [edge["weight"] for edge in g.edges_between("a", "b")] == [0.5, 0.25]
@@ -153,11 +159,30 @@ def test_closed_databases_raise(db: anden.Database) -> None:
     db.close()
     db.close()
     calls: list[Callable[[], Any]] = [
-        lambda: db.view(), db.snapshots, db.transaction, db.merge, db.verify, db.stats, db.__enter__,
-        lambda: db.append([1], [2]), lambda: db.submit([]), lambda: db.options,
-        lambda: g.num_edges, lambda: g.neighbors(1), g.wcc, g.keys, lambda: list(g), lambda: 1 in g, lambda: len(g),
-        lambda: g.filter(), lambda: g._repr_html_(), changes.added, lambda: changes.num_added, lambda: result.top(),
-        lambda: result[1], lambda: result.keys,
+        lambda: db.view(),
+        db.snapshots,
+        db.transaction,
+        db.merge,
+        db.verify,
+        db.stats,
+        db.__enter__,
+        lambda: db.append([1], [2]),
+        lambda: db.submit([]),
+        lambda: db.options,
+        lambda: g.num_edges,
+        lambda: g.neighbors(1),
+        g.wcc,
+        g.keys,
+        lambda: list(g),
+        lambda: 1 in g,
+        lambda: len(g),
+        lambda: g.filter(),
+        lambda: g._repr_html_(),
+        changes.added,
+        lambda: changes.num_added,
+        lambda: result.top(),
+        lambda: result[1],
+        lambda: result.keys,
     ]
     for call in calls:
         with pytest.raises(anden.Error, match="was closed"):

@@ -97,7 +97,7 @@ def test_details_tell_more(kite: anden.View) -> None:
     assert result.iterations > 0 and result.seconds >= 0
     assert result.keys.tolist() == [0, 1, 2, 3, 4]
     assert len(result) == 5 and result[2] == result.values[2]
-    assert [key for key, _ in result.top(2)][0] == 2
+    assert result.top(2)[0][0] == 2
     assert math.isclose(result.summary["sum"], 1.0, abs_tol=1e-6)
     assert "pagerank" in repr(result) and "score" in repr(result)
     assert "<table>" in result._repr_html_()

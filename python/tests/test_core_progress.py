@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import anden
 import pytest
@@ -15,7 +15,7 @@ from anden import _anden, _progress
 class Bar:
     """Stands in for a bar of tqdm."""
 
-    made: list[Bar] = []
+    made: ClassVar[list[Bar]] = []
 
     def __init__(self, desc: str, total: int | None, **_: Any) -> None:
         self.desc, self.total, self.n, self.closed = desc, total, 0, False

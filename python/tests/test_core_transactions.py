@@ -312,11 +312,18 @@ def test_values_of_all_types_come_back(db: anden.Database) -> None:
 
     import numpy as np
 
-    utc = datetime.timezone.utc
+    utc = datetime.UTC
     time = datetime.datetime(2026, 11, 29, 12, 30, 1, 5, tzinfo=utc)
     values = {
-        "flag": True, "whole": -5, "large": 2**63, "real": 0.5, "text": "ü", "raw": b"\x00\xff",
-        "day": datetime.date(1969, 12, 31), "time": time, "none": None,
+        "flag": True,
+        "whole": -5,
+        "large": 2**63,
+        "real": 0.5,
+        "text": "ü",
+        "raw": b"\x00\xff",
+        "day": datetime.date(1969, 12, 31),
+        "time": time,
+        "none": None,
     }
     with db.transaction() as tx:
         tx.add_vertex(1, **values)

@@ -120,7 +120,7 @@ def test_property_columns(payments: anden.Database) -> None:
     assert sorted(g.edge_property("kind").tolist()) == ["card", "wire", "wire"]
     assert g.vertex_properties == {"age": "i64", "born": "date"}
     assert g.edge_properties == {"amount": "i64", "kind": "string"}
-    with pytest.raises(anden.NotFound, match="did you mean \"age\""):
+    with pytest.raises(anden.NotFound, match='did you mean "age"'):
         g.vertex_property("agee")
 
 
