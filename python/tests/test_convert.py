@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -209,14 +210,31 @@ def test_tables_are_appended() -> None:
     assert db.view().has_edge(9, 1)
 
 
+def command() -> list[str]:
+    """The command `anden` of this environment."""
+    script = Path(sys.executable).with_name("anden")
+    return [str(script)] if script.exists() else [sys.executable, "-m", "anden._cli"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_the_command_and_leave_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    arguments = [*command(), "load", str(tmp_path / "db"), "-"]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stderr is not None
+        # More than a pipe holds, so the write ends only once the load reads.
+        process.stdin.write(b"1 2\n" * 100_000)
+        process.stdin.flush()
+        process.send_signal(number)
+        assert process.wait(10) == 130
+        assert process.stderr.read().startswith(b"anden: interrupted")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_command_runs_in_process(tmp_path: Path) -> None:
-    command = str(Path(sys.executable).with_name("anden"))
-    if not Path(command).exists():
-        command = f"{sys.executable} -m anden._cli"
     (tmp_path / "edges.txt").write_text("1 2\n2 3\n")
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*command.split(), *arguments], cwd=tmp_path, capture_output=True, text=True)
+        return subprocess.run([*command(), *arguments], cwd=tmp_path, capture_output=True, text=True)
 
     assert run("load", "db", "edges.txt", "--quiet").returncode == 0
     told = run("query", "db", "neighbors", "2")
