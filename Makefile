@@ -6,20 +6,22 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 ANDEN := $(TARGET)/release/anden
 STEP := .ci/step
 # `anden --version` names the commit; a build by cargo alone does not.
-BUILD := ANDEN_COMMIT=$(shell git rev-parse --short HEAD 2>/dev/null) cargo build --quiet --release --locked
+COMMIT := ANDEN_COMMIT=$(shell git rev-parse --short HEAD 2>/dev/null)
+BUILD := $(COMMIT) cargo build --quiet --release --locked
 # Where `make install` puts things. cargo's folder is on the PATH already.
 PREFIX ?= $(or $(CARGO_HOME),$(HOME)/.cargo)
 INSTALLED := bin/anden share/bash-completion/completions/anden share/zsh/site-functions/_anden \
 	share/fish/vendor_completions.d/anden.fish
 
-.PHONY: help demo test install uninstall bench bench-quick fuzz-quick doc format \
-	check-tools lint lint-fuzz test-rust test-python program release smoke
+.PHONY: help demo test install uninstall bench bench-quick fuzz-quick doc format wheel \
+	check-tools lint lint-fuzz test-rust test-python test-py-package program release smoke
 
 help:
 	@echo 'make demo         load a real graph, analyse it, ask it questions; leaves ./demo.anden'
 	@echo 'make test         everything: format, lints, floors, style, tests, demo, fuzzing, quick benchmarks'
 	@echo 'make install      put anden on the PATH, with man pages and completions (PREFIX=DIR: below DIR);'
 	@echo '                  make uninstall takes them away'
+	@echo 'make wheel        the Python package, in $(TARGET)/wheels (ZIG=1: for systems with an old glibc)'
 	@echo 'make doc          the documentation of the crates, in $(TARGET)/doc'
 	@echo 'make bench        the benchmarks (hours); bench-quick: on small graphs (minutes)'
 	@echo 'make fuzz-quick   100,000 damaged inputs for every parser'
@@ -30,7 +32,7 @@ demo: program
 
 # In the order in which they are likely to fail early.
 .NOTPARALLEL:
-test: check-tools lint test-python test-rust release smoke
+test: check-tools lint test-python test-rust release smoke test-py-package
 	@$(STEP) 'fuzzing' $(MAKE) --no-print-directory fuzz-quick
 	@$(STEP) 'quick benchmarks' $(MAKE) --no-print-directory bench-quick
 	@echo 'everything passed'
@@ -55,6 +57,21 @@ test-rust:
 
 test-python:
 	@$(STEP) 'Python tests' $(PYTHON) -m unittest discover --start-directory demo
+
+# The wheel shares the release build of the program.
+test-py-package:
+	@env $(COMMIT) PYTHON=$(PYTHON) $(STEP) 'Python package' python/run_tests
+
+# One wheel serves CPython 3.11 and newer. Zig links against the glibc of 2014.
+WHEEL := $(TARGET)/wheels
+wheel:
+	@test -x $(TARGET)/wheel-tools/bin/maturin || { $(PYTHON) -m venv $(TARGET)/wheel-tools && \
+		$(TARGET)/wheel-tools/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.16,<2' $(if $(ZIG),ziglang); }
+	@rm -rf $(WHEEL)
+	@PATH=$(abspath $(TARGET)/wheel-tools/bin):$$PATH env $(COMMIT) maturin build --release --locked --out $(WHEEL) \
+		$(if $(ZIG),--zig --compatibility manylinux2014)
+	@for wheel in $(WHEEL)/*.whl; do \
+		echo "$$wheel: $$(($$(stat --format=%s $$wheel) / 1000000)) MB, tag $$(basename $$wheel .whl | cut -d- -f5)"; done
 
 program:
 	@$(STEP) 'build of anden' env $(BUILD) --package anden-cli

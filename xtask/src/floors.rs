@@ -1,7 +1,7 @@
 //! The floors: a crate may depend only on crates of lower floors.
 //!
 //! The root manifest gives each crate its floor (`[workspace.metadata.floors]`). It also lists the third-party crates
-//! that belong to the top floor alone (`[workspace.metadata] top-floor-only`), because nothing below parses options
+//! that belong to `front-floor` and above (`[workspace.metadata] front-only`), because nothing below parses options
 //! or prints, and those that a few crates share (`[workspace.metadata.only-in]`). Some crates must be [without circles](circles) among their modules. Development dependencies
 //! are exempt, because a test may use any crate. A member without a floor (a bench, a test kit, this program) may use
 //! every floor, and no floor may use it.
@@ -28,7 +28,9 @@ struct Member {
 #[derive(Debug, Default)]
 struct Plan {
     floors: BTreeMap<String, u64>,
-    top_floor_only: Vec<String>,
+    /// The lowest floor that may use the crates of `front_only`.
+    front_floor: u64,
+    front_only: Vec<String>,
     /// By third-party crate: the members with a floor that may use it.
     only_in: BTreeMap<String, Vec<String>>,
     without_circles: Vec<String>,
@@ -78,7 +80,8 @@ fn read_plan(metadata: &Value) -> Result<Plan> {
         let name = |name: &Value| Some(name.as_str()?.to_owned());
         names.map(name).collect::<Option<_>>().with_context(|| format!("{key} holds something that is no name"))
     };
-    plan.top_floor_only = names("top-floor-only", &metadata["top-floor-only"])?;
+    plan.front_only = names("front-only", &metadata["front-only"])?;
+    plan.front_floor = metadata["front-floor"].as_u64().context("the root manifest has no front-floor")?;
     plan.without_circles = names("without-circles", &metadata["without-circles"])?;
     for (target, list) in metadata["only-in"].as_object().into_iter().flatten() {
         plan.only_in.insert(target.clone(), names("only-in", list)?);
@@ -112,7 +115,6 @@ fn check(plan: &Plan, members: &BTreeMap<String, Member>) -> Vec<Fault> {
     for name in plan.floors.keys().filter(|name| !members.contains_key(*name)) {
         faults.push(Fault::new(Path::new("Cargo.toml"), 1, format!("{name}: has a floor, but is no member")));
     }
-    let top = plan.floors.values().max().copied().unwrap_or(0);
     for (name, member) in members {
         let Some(&floor) = plan.floors.get(name) else { continue };
         for (target, key) in &member.dependencies {
@@ -125,8 +127,11 @@ fn check(plan: &Plan, members: &BTreeMap<String, Member>) -> Vec<Fault> {
                 None if members.contains_key(target) => {
                     format!("{key}: {name} depends on {target}, which has no floor and serves development only")
                 }
-                None if floor < top && plan.top_floor_only.contains(target) => {
-                    format!("{key}: {name} (floor {floor}) depends on {target}, which belongs to floor {top} alone")
+                None if floor < plan.front_floor && plan.front_only.contains(target) => {
+                    let front = plan.front_floor;
+                    format!(
+                        "{key}: {name} (floor {floor}) depends on {target}, which belongs to floor {front} and above"
+                    )
                 }
                 None => match plan.only_in.get(target) {
                     Some(users) if !users.contains(name) => {
@@ -176,7 +181,8 @@ mod tests {
             .collect();
         let floors = json!({
             "floors": { "x-base": 0, "left": 1, "right": 1, "top": 2 },
-            "top-floor-only": ["clap"],
+            "front-floor": 2,
+            "front-only": ["clap"],
             "only-in": { "serde_json": ["right", "top"] },
         });
         let plan = read_plan(&floors).unwrap();
@@ -227,10 +233,10 @@ mod tests {
     }
 
     #[test]
-    fn crates_of_the_top_floor_are_kept_there() {
+    fn crates_of_front_ends_are_kept_there() {
         let found = house(vec![dependency("clap", None, None)], vec![]);
         assert_eq!(found.len(), 1);
-        assert!(found[0].contains("clap, which belongs to floor 2 alone"), "{found:?}");
+        assert!(found[0].contains("clap, which belongs to floor 2 and above"), "{found:?}");
     }
 
     #[test]

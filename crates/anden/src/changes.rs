@@ -9,6 +9,7 @@ use crate::snapshot::SnapshotInfo;
 use crate::snapshot::require_short;
 use crate::{Database, Result};
 
+pub use crate::transaction::CommitGuard;
 pub use anden_engine::{
     AppendOptions, AppendReport, Applied, Changes, Committed, EdgeAction, EdgeId, EdgeWeight, ExpectedGraph,
     ExpectedWeights, Maintenance, NewEdge, Update,

@@ -11,7 +11,7 @@ use crate::load::LoadReport;
 use crate::parts::PartCache;
 use crate::pinned::{Pin, Pins};
 use crate::stats::Stats;
-use crate::{LoadOptions, Options, Result, Session, View};
+use crate::{LoadOptions, Options, Progress, Result, Session, View};
 
 /// A database: a graph and its snapshots, in one directory or in memory.
 ///
@@ -51,8 +51,15 @@ impl Database {
     /// # Errors
     /// [`Error::Exists`](crate::Error::Exists) if `path` exists. Errors of the disk.
     pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Self> {
-        let inner = Engine::create(path.as_ref(), options)?;
-        Ok(Self::new(inner, &Session::new(0)?))
+        Self::create_with(path, options, &Session::new(0)?)
+    }
+
+    /// Like [`create`](Self::create), with the threads, budget and progress of a session.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn create_with(path: impl AsRef<Path>, options: Options, session: &Session) -> Result<Self> {
+        Ok(Self::new(Engine::create(path.as_ref(), options)?, session))
     }
 
     /// Creates a database without vertices in memory. It supports everything that a database on disk does.
@@ -72,7 +79,25 @@ impl Database {
     /// # Errors
     /// The options contradict each other, or memory is short.
     pub fn in_memory(options: Options) -> Result<Self> {
-        Ok(Self::new(Engine::in_memory(options)?, &Session::new(0)?))
+        Self::in_memory_with(options, &Session::new(0)?)
+    }
+
+    /// Like [`in_memory`](Self::in_memory), with the threads, budget and progress of a session. Many small databases
+    /// can share the threads of one session.
+    ///
+    /// ```
+    /// use anden::{Database, Options, Session};
+    ///
+    /// let session = Session::new(2)?;
+    /// let databases = [(); 3].map(|()| Database::in_memory_with(Options::default(), &session));
+    /// assert!(databases.iter().all(Result::is_ok));
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`in_memory`](Self::in_memory).
+    pub fn in_memory_with(options: Options, session: &Session) -> Result<Self> {
+        Ok(Self::new(Engine::in_memory(options)?, session))
     }
 
     /// Creates a database from files. A failed load leaves nothing behind.
@@ -115,6 +140,42 @@ impl Database {
             inner.set_memory(session.memory());
         }
         Self { inner: Arc::new(inner), session: session.clone(), pins: Arc::default(), parts: Arc::default() }
+    }
+
+    /// Another handle of this database, whose long work reports to `progress`. So one of several callers can cancel its
+    /// own work. The database stays open until the last handle is dropped; [`close`](Self::close) on one of them makes
+    /// the last snapshot.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use anden::{Database, Error, Options, Progress, Update};
+    ///
+    /// struct Cancelled;
+    /// impl Progress for Cancelled {
+    ///     fn is_cancelled(&self) -> bool {
+    ///         true
+    ///     }
+    /// }
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.apply(&[Update::add_edge(1, 2)])?;
+    /// db.checkpoint(None)?;
+    /// db.apply(&[Update::add_edge(2, 3)])?;
+    /// let cancelled = db.with_progress(Arc::new(Cancelled));
+    /// assert!(matches!(cancelled.merge(), Err(Error::Cancelled)));
+    /// assert!(matches!(cancelled.view()?.wcc(), Err(Error::Cancelled)));
+    /// assert_eq!(db.view()?.wcc()?, [0, 0, 0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_progress(&self, progress: Arc<dyn Progress + Send + Sync>) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            session: self.session.clone().with_progress(progress),
+            pins: Arc::clone(&self.pins),
+            parts: Arc::clone(&self.parts),
+        }
     }
 
     pub(crate) fn inner(&self) -> &Arc<Engine> {

@@ -15,7 +15,7 @@ use crate::job::Values;
 use crate::property::KeyRef;
 use crate::{Error, Key, KeyScheme, Result, View};
 
-pub use anden_formats::{ExportFormat, Output};
+pub use anden_formats::{ExportFormat, Output, OutputContent};
 
 /// Writes a file atomically: `body` writes a temporary file, which is renamed to `path` once it is on disk. A device or
 /// pipe at `path` is written directly.

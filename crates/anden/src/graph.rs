@@ -63,6 +63,7 @@
 //! # Ok::<(), anden::Error>(())
 //! ```
 
+pub use crate::csr::CsrArrays;
 /// Damage in a graph, or a failed read. [`Graph::check`] returns it.
 pub use anden_base::Error as ReadError;
 pub use anden_base::mapped::MappedSlice;

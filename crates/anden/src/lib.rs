@@ -40,6 +40,7 @@ pub mod stats;
 pub mod tables;
 
 mod analysis;
+mod csr;
 mod database;
 mod degrees;
 mod diff;

@@ -8,6 +8,6 @@ pub use anden_engine::{Duplicates, InputReport, LoadOptions, LoadReport, Spread}
 /// [`Error::InvalidInput`](crate::Error::InvalidInput).
 pub use anden_formats::Error as InputError;
 pub use anden_formats::{
-    ColumnName, EdgeInput, Format, HeaderRule, InputColumns, InputPath, KeyKind, OnError, SourceOptions, VertexInput,
-    WantedProperties,
+    ArrowInput, ColumnName, EdgeInput, Format, HeaderRule, InputColumns, InputPath, KeyKind, OnError, SourceOptions,
+    VertexInput, WantedProperties,
 };

@@ -10,6 +10,7 @@ use anden_kernels::Context;
 use crate::{Error, Result};
 
 pub use anden_base::progress::Progress;
+pub use anden_base::size::{parse_size, size};
 pub use anden_engine::{Io, Prefetch, Split};
 
 /// Patched pages of views may take one in this many bytes of the budget.

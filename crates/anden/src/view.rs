@@ -23,7 +23,7 @@ use crate::pinned::Pin;
 use crate::session::Beside;
 use crate::session::Prefetch;
 use crate::weighted::{ChosenWeights, on_weighted};
-use crate::{Error, Key, Neighbors, Result, Session};
+use crate::{Error, Key, Neighbors, Options, Progress, Result, Session};
 
 /// Read access to a graph at one version.
 ///
@@ -260,6 +260,12 @@ impl View {
         Self { graph, session, chosen, last_weights: LastWeights::default(), ..self.clone() }
     }
 
+    /// This view with another progress report, which may cancel work on it.
+    #[must_use]
+    pub fn with_progress(&self, progress: Arc<dyn Progress + Send + Sync>) -> Self {
+        Self { session: self.session.clone().with_progress(progress), ..self.clone() }
+    }
+
     /// Counters of the prefetcher, over all views of the [`Session`].
     pub fn prefetch_stats(&self) -> PrefetchStats {
         self.session.advisor().stats()
@@ -322,6 +328,11 @@ impl View {
     /// The number of arcs. An undirected edge has two, an undirected loop one.
     pub fn num_arcs(&self) -> u64 {
         self.part.as_ref().map_or_else(|| self.graph.num_arcs(), |part| part.num_edges(self).1)
+    }
+
+    /// The options that were fixed when the database was created, such as direction and type of keys.
+    pub fn options(&self) -> &Options {
+        self.graph.options()
     }
 
     /// Whether edges have a direction.
@@ -431,7 +442,20 @@ impl View {
     /// # Errors
     /// [`Error::NotFound`] where there is no such vertex; damage met on the way.
     pub fn key(&self, vertex: VertexId) -> Result<Key> {
+        self.require_id(vertex)?;
         Ok(self.graph.key(vertex)?)
+    }
+
+    /// Refuses an id that no vertex of this view can have.
+    fn require_id(&self, vertex: VertexId) -> Result<()> {
+        let bound = self.vertex_bound();
+        match (vertex as usize) < bound {
+            true => Ok(()),
+            false => {
+                let text = format!("there is no vertex with id {vertex}: ids are below {bound}");
+                Err(Error::not_found(NotFound::VertexId(vertex), text))
+            }
+        }
     }
 
     /// As [`key`](Self::key), without a copy.
@@ -439,6 +463,7 @@ impl View {
     /// # Errors
     /// As [`key`](Self::key).
     pub fn key_ref(&self, vertex: VertexId) -> Result<KeyRef<'_>> {
+        self.require_id(vertex)?;
         Ok(self.graph.key_ref(vertex)?)
     }
 

@@ -20,6 +20,29 @@ pub fn size_at_most(num_bytes: u64) -> String {
     shown(num_bytes, |numerator, unit| numerator / unit)
 }
 
+/// Parses a size in bytes: `800`, `64K`, `512M`, `4G`, `1T`. Also accepts `4GB`, `4GiB` and a blank before the unit, so
+/// that sizes from messages can be pasted. `None` for other text and for 0.
+pub fn parse_size(text: &str) -> Option<u64> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+    let (number, unit) = text.split_at(digits);
+    let unit = unit.trim_start();
+    let shift = match unit.to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return None,
+    };
+    let bytes = match number.parse::<u64>() {
+        Ok(whole) => whole.checked_mul(1 << shift),
+        // A whole number that does not parse is too large, so it is not tried as a fraction.
+        Err(_) if !number.contains('.') => None,
+        Err(_) => number.parse::<f64>().ok().map(|x| (x * (1_u64 << shift) as f64) as u64),
+    };
+    bytes.filter(|&n| n > 0)
+}
+
 /// `divide` returns tenths of a unit.
 fn shown(num_bytes: u64, divide: impl Fn(u128, u128) -> u128) -> String {
     let unit = (num_bytes.max(1).ilog2() / 10).min(UNITS.len() as u32 - 1);
@@ -48,5 +71,33 @@ mod tests {
         assert_eq!([size_at_least(exact), size_at_most(exact), size(exact)], ["50.0 MiB"; 3]);
         assert_eq!([size_at_least(more), size_at_most(more), size(more)], ["50.1 MiB", "50.0 MiB", "50.0 MiB"]);
         assert_eq!(size_at_least((1 << 20) - 1), "1024.0 KiB");
+    }
+
+    #[test]
+    fn sizes_are_parsed() {
+        assert_eq!(parse_size("512M"), Some(512 << 20));
+        assert_eq!(parse_size("4G"), Some(4 << 30));
+        assert_eq!(parse_size("4GiB"), Some(4 << 30));
+        assert_eq!(parse_size("1.5k"), Some(1536));
+        assert_eq!(parse_size("800"), Some(800));
+        assert_eq!(parse_size("104.9 MiB"), Some(109_995_622));
+        for bad in ["", "M", "0", "-1G", "4Q", "1..2", "99999999999999999999G"] {
+            assert_eq!(parse_size(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn shown_needs_are_taken_back() {
+        let mut needed = 1_u64;
+        // Sizes on both sides of each unit boundary.
+        while needed < 1 << 50 {
+            for needed in [needed - 1, needed, needed + 1].into_iter().filter(|&needed| needed > 0) {
+                let shown = size_at_least(needed);
+                let given = parse_size(&shown).unwrap_or_else(|| panic!("{shown}"));
+                assert!(given >= needed && given - needed <= needed / 10 + 1, "{needed}: {shown} is {given}");
+                assert_eq!(parse_size(&shown.replace(' ', "")), Some(given));
+            }
+            needed += needed / 13 + 1;
+        }
     }
 }

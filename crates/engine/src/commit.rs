@@ -12,7 +12,7 @@ use anden_base::VertexId;
 use anden_base::parallel::Pool;
 use anden_memtable::Op;
 
-pub(crate) use self::lead::ExclusiveCommit;
+pub use self::lead::ExclusiveCommit;
 pub use self::receipt::CommitReceipt;
 use crate::commit_queue::{CommitRequest, CommitStats, CommitUpdates, Sequence};
 use crate::live::{Applied, EdgePairs, Missing, Update};

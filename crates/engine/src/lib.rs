@@ -28,7 +28,7 @@ pub use anden_snapshots::{
     VerifyReport,
 };
 pub use append::{AppendOptions, AppendReport, Changes, ExpectedGraph, ExpectedWeights, Maintenance};
-pub use commit::{CommitReceipt, PendingCommit};
+pub use commit::{CommitReceipt, ExclusiveCommit, PendingCommit};
 pub use commit_queue::{CommitStats, Committed, NewEdge, Sequence};
 pub use database::Engine;
 pub use error::{ElementKey, Error, ErrorKind, PropertyOf, Result};

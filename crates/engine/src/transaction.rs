@@ -275,6 +275,15 @@ impl<'db> OptimisticTransaction<'db> {
         database.enqueue(request(updates, durability, reads, None), pool)
     }
 
+    /// As [`commit`](Self::commit), while `alone` keeps other commits of this database out. It goes before all that are
+    /// queued.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    pub fn commit_alone(self, alone: &ExclusiveCommit<'_>) -> Result<Committed> {
+        self.try_commit(Some(alone)).map_err(Error::from)
+    }
+
     /// Commits. With `alone`, the request goes before all that are queued.
     pub(crate) fn try_commit(self, alone: Option<&ExclusiveCommit<'_>>) -> Result<Committed, Lost> {
         let Self { database, pool, view, epoch, reads, own, updates, durability, .. } = self;

@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrow_input;
 mod blocks;
 mod chunk;
 mod collector;
@@ -66,6 +67,7 @@ use std::path::PathBuf;
 
 use anden_graph::property::PropertyColumn;
 
+pub use arrow_input::ArrowInput;
 pub use edge_rows::{NoProperties, WrittenProperties};
 pub use endings::require_uncompressed;
 pub use error::{Error, Result};
@@ -119,14 +121,24 @@ pub enum InputPath {
     File(PathBuf),
     /// Standard input.
     Stdin,
+    /// Rows in memory.
+    Arrow(ArrowInput),
+}
+
+/// `-` is standard input, as on the command line.
+impl From<PathBuf> for InputPath {
+    fn from(path: PathBuf) -> Self {
+        if path == Self::Stdin.path() { Self::Stdin } else { Self::File(path) }
+    }
 }
 
 impl InputPath {
-    /// The path, for messages and for format detection. Standard input is `-`.
+    /// The path, for messages and for format detection. Standard input is `-`; rows in memory have a name.
     pub fn path(&self) -> &std::path::Path {
         match self {
             Self::File(path) => path,
             Self::Stdin => "-".as_ref(),
+            Self::Arrow(rows) => rows.name(),
         }
     }
 }

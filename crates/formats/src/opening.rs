@@ -1,7 +1,5 @@
 //! Opens inputs: finds their formats and lets these collect what the inputs state.
 
-use std::path::Path;
-
 use crate::collector::InputCollector;
 use crate::foreign;
 use crate::input_format::{InputFormat, Recognition};
@@ -23,6 +21,9 @@ pub(crate) fn open_edges(input: &InputPath, said: &Said, to: &mut InputCollector
 }
 
 fn open_input(input: &InputPath, to: &mut InputCollector<'_>) -> Result<()> {
+    if let InputPath::Arrow(rows) = input {
+        return rows.open_edges(InputProbe::new(input)?, to);
+    }
     let are_removals = to.options.lone_keys == LoneKeys::Vertices;
     let given = to.options.format.map(readers::reader);
     // A missing path may be the common prefix of several files.
@@ -50,15 +51,17 @@ fn open_input(input: &InputPath, to: &mut InputCollector<'_>) -> Result<()> {
     }
 }
 
-/// Opens a file of vertices; `said` applies to all its vertices.
+/// Opens an input of vertices; `said` applies to all its vertices.
 ///
 /// # Errors
 /// The file cannot be read, or its beginning violates its format.
-pub(crate) fn open_vertices(path: &Path, said: &Said, to: &mut InputCollector<'_>) -> Result<()> {
+pub(crate) fn open_vertices(input: &InputPath, said: &Said, to: &mut InputCollector<'_>) -> Result<()> {
     let first = to.parts.len();
-    let input = if path == InputPath::Stdin.path() { InputPath::Stdin } else { InputPath::File(path.to_owned()) };
-    let probe = InputProbe::new(&input)?;
-    reader_of(&probe)?.open_vertices(probe, to)?;
+    let probe = InputProbe::new(input)?;
+    match input {
+        InputPath::Arrow(rows) => rows.open_vertices(probe, to)?,
+        _ => reader_of(&probe)?.open_vertices(probe, to)?,
+    }
     to.parts[first..].iter_mut().for_each(|part| part.said = said.clone());
     Ok(())
 }

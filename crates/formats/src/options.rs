@@ -16,20 +16,26 @@ pub const LABELS_PROPERTY: &str = "labels";
 /// The separator of labels in [`LABELS_PROPERTY`].
 pub const LABEL_SEPARATOR: char = ';';
 
-/// A file with one vertex per row.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// An input with one vertex per row.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VertexInput {
-    /// The file; `-` for standard input.
-    pub path: PathBuf,
+    /// The input.
+    pub path: InputPath,
     /// Labels of all vertices of the file, separated by `;`. `None`: no labels, unless the file has a column `labels`.
     pub labels: Option<String>,
     /// The key space; `None`: keys are taken unchanged.
     pub space: Option<String>,
 }
 
+impl From<InputPath> for VertexInput {
+    fn from(path: InputPath) -> Self {
+        Self { path, labels: None, space: None }
+    }
+}
+
 impl From<PathBuf> for VertexInput {
     fn from(path: PathBuf) -> Self {
-        Self { path, ..Self::default() }
+        InputPath::from(path).into()
     }
 }
 

@@ -35,7 +35,13 @@ impl InputProbe {
         match input {
             InputPath::Stdin => Self::at_stdin(input.path()),
             InputPath::File(path) => Self::at_file(path),
+            InputPath::Arrow(rows) => Ok(Self::in_memory(rows.name(), rows.num_bytes())),
         }
+    }
+
+    /// Rows in memory, which have no bytes to recognise.
+    fn in_memory(name: &Path, num_bytes: u64) -> Self {
+        Self { path: name.to_owned(), head: Vec::new(), opened: None, num_bytes: Some(num_bytes) }
     }
 
     fn at_stdin(path: &Path) -> Result<Self> {

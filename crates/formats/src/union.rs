@@ -51,7 +51,7 @@ fn no_column(
     missing: &str,
     schema: &PropertySchema,
 ) -> Error {
-    let of_vertices = |part: &&OpenedInput| options.vertices.iter().any(|input| input.path == part.path);
+    let of_vertices = |part: &&OpenedInput| options.vertices.iter().any(|input| input.path.path() == part.path);
     let paths: Vec<_> = parts.iter().filter(|part| of_vertices(part) == (side == 1)).map(|part| &part.path).collect();
     let option = ["--properties", "--vertex-properties"][side];
     let mut what = format!("expected the column {} that {option} names, found none", shown(missing.as_bytes()));

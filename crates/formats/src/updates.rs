@@ -128,6 +128,10 @@ impl Updates {
             InputPath::File(path) => {
                 StandardInput::of_file(File::open(path).map_err(|error| anden_base::Error::io("open", path, error))?)
             }
+            InputPath::Arrow(_) => {
+                let what = "updates are lines of text, found rows in memory".into();
+                return Err(Error::Input { path: path.to_owned(), what });
+            }
         };
         // A regular file never blocks, so it needs no deadline.
         let deadline = (!bytes.is_regular()).then(|| bytes.deadline());

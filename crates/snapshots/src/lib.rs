@@ -70,4 +70,4 @@ pub use table::PAGE_VERTICES;
 pub use temp_file::TempFile;
 pub use verify::VerifyReport;
 pub use vertex_properties::{PropertyOverlay, VertexProperties};
-pub use view::{Entries, EntryFilter, KeepEntries, OverlayBase, SnapshotView};
+pub use view::{Entries, EntryFilter, KeepEntries, OverlayBase, SnapshotView, WholeLists};

@@ -4,6 +4,7 @@ mod entries;
 mod filtered;
 mod filtered_changes;
 mod overlay_base;
+mod whole_lists;
 
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use anden_graph::{
 pub use self::entries::Entries;
 pub use self::filtered::{EntryFilter, KeepEntries};
 pub use self::overlay_base::OverlayBase;
+pub use self::whole_lists::WholeLists;
 use crate::adjacency::{AdjacencyView, FirstDamage, ListOrigin, ShownArcs, ViewSpec};
 use crate::arc_columns::ArcRow;
 use crate::base::{BaseLists, OpenBase};

@@ -189,6 +189,29 @@ impl View {
         chosen.batch(chosen.fields.iter().map(column).collect::<Result<_>>()?)
     }
 
+    /// A table of the out-edges of a vertex, in ascending order of targets. Columns as in [`edges`](Self::edges).
+    ///
+    /// Cost: reads one list.
+    ///
+    /// ```
+    /// use anden::{Database, Options, Update};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.apply(&[Update::add_edge(1, 2), Update::add_edge(1, 3), Update::add_edge(2, 3)])?;
+    /// assert_eq!(db.view()?.out_edge_rows(1, &["target"])?.num_rows(), 2);
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: the vertex or column does not exist. Damage met on the way.
+    pub fn out_edge_rows(&self, vertex: impl Into<Key>, columns: &[&str]) -> Result<RecordBatch> {
+        let chosen = Chosen::of_edges(self, columns)?;
+        let (entries, _) = self.edges_at(self.vertex(vertex)?, Neighbors::Out)?;
+        // Damaged lists look empty, so the entries are complete only if this check passes.
+        self.check_lists()?;
+        chosen.edge_batch(self, &entries, 0..entries.len())
+    }
+
     /// The edges at a vertex, and the other end of each.
     fn edges_at(&self, vertex: VertexId, direction: Neighbors) -> Result<(Entries, Vec<VertexId>)> {
         let is_directed = self.is_directed();

@@ -19,7 +19,7 @@ fn edges(path: std::path::PathBuf, edge_type: &str, spaces: (&str, &str)) -> Edg
 }
 
 fn vertices(path: std::path::PathBuf, labels: &str, space: &str) -> VertexInput {
-    VertexInput { path, labels: Some(labels.to_owned()), space: Some(space.to_owned()) }
+    VertexInput { path: path.into(), labels: Some(labels.to_owned()), space: Some(space.to_owned()) }
 }
 
 /// Three people and two posts, with edges of two types. Keys of people and posts are equal numbers.

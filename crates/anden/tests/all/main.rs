@@ -1,8 +1,10 @@
 //! Tests of the public API.
 
 mod apply_file;
+mod arrow_inputs;
 mod awaiting;
 mod beside_each_other;
+mod csr_arrays;
 mod edge_model;
 mod edge_properties;
 mod errors;

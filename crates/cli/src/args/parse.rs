@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anden::load::{EdgeInput, InputPath, VertexInput, WantedProperties};
 use anden::property::PropertyType;
+use anden::session::parse_size;
 
 /// Parses a number of threads, from 1 to 4,096.
 pub fn threads(text: &str) -> Result<usize, String> {
@@ -24,29 +25,9 @@ pub fn count_or_all(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Parses a size in bytes: `800`, `64K`, `512M`, `4G`, `1T`. Also accepts `4GB`, `4GiB` and a blank before the unit, so
-/// that sizes from messages can be pasted.
+/// Parses a size in bytes, such as `512M`.
 pub fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
-    let (number, unit) = text.split_at(digits);
-    let unit = unit.trim_start();
-    // Case does not matter: a lower-case `m` cannot mean thousandths of a byte.
-    let shift = match unit.to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
-        "" => 0,
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        "t" => 40,
-        _ => return Err("expected a size such as 512M or 4G".into()),
-    };
-    let bytes = match number.parse::<u64>() {
-        Ok(whole) => whole.checked_mul(1 << shift),
-        // A whole number that does not parse is too large, so it is not tried as a fraction.
-        Err(_) if !number.contains('.') => None,
-        Err(_) => number.parse::<f64>().ok().map(|x| (x * (1_u64 << shift) as f64) as u64),
-    };
-    // Zero is refused too: no command works without memory.
-    bytes.filter(|&n| n > 0).ok_or_else(|| "expected a size such as 512M or 4G".into())
+    parse_size(text).ok_or_else(|| "expected a size such as 512M or 4G".into())
 }
 
 /// Parses a time: `100ms`, `1.5s`; a bare number is milliseconds.
@@ -101,7 +82,7 @@ pub fn vertex_input(text: &str) -> Result<VertexInput, String> {
     let mut names = names.split(':').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty()));
     match (names.next().flatten(), names.next().flatten(), names.next(), path) {
         (.., "") => Err("expected a file after =".into()),
-        (labels, space, None, path) => Ok(VertexInput { path: path.into(), labels, space }),
+        (labels, space, None, path) => Ok(VertexInput { path: PathBuf::from(path).into(), labels, space }),
         _ => Err("expected LABEL=FILE or LABEL:SPACE=FILE".into()),
     }
 }
@@ -110,7 +91,7 @@ pub fn vertex_input(text: &str) -> Result<VertexInput, String> {
 pub fn edge_input(text: &str) -> Result<EdgeInput, String> {
     let wanted = || "expected TYPE=FILE or TYPE:SPACE:SPACE=FILE".to_owned();
     let (names, path) = named_file(text).filter(|(_, path)| !path.is_empty()).ok_or_else(wanted)?;
-    let path = if path == "-" { InputPath::Stdin } else { InputPath::File(path.into()) };
+    let path = InputPath::from(PathBuf::from(path));
     let mut names = names.split(':').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty()));
     match (names.next().flatten(), names.next(), names.next(), names.next()) {
         (Some(edge_type), None, ..) => Ok(EdgeInput { path, edge_type, source_space: None, target_space: None }),
@@ -183,34 +164,6 @@ pub fn positive(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes() {
-        assert_eq!(bytes("512M"), Ok(512 << 20));
-        assert_eq!(bytes("4G"), Ok(4 << 30));
-        assert_eq!(bytes("4GiB"), Ok(4 << 30));
-        assert_eq!(bytes("1.5k"), Ok(1536));
-        assert_eq!(bytes("800"), Ok(800));
-        assert_eq!(bytes("104.9 MiB"), Ok(109_995_622));
-        for bad in ["", "M", "0", "-1G", "4Q", "1..2", "99999999999999999999G"] {
-            assert!(bytes(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn shown_needs_are_taken_back() {
-        let mut needed = 1_u64;
-        // Sizes on both sides of each unit boundary.
-        while needed < 1 << 50 {
-            for needed in [needed - 1, needed, needed + 1].into_iter().filter(|&needed| needed > 0) {
-                let shown = anden_base::size::size_at_least(needed);
-                let given = bytes(&shown).unwrap_or_else(|what| panic!("{shown}: {what}"));
-                assert!(given >= needed && given - needed <= needed / 10 + 1, "{needed}: {shown} is {given}");
-                assert_eq!(bytes(&shown.replace(' ', "")), Ok(given));
-            }
-            needed += needed / 13 + 1;
-        }
-    }
 
     #[test]
     fn times_are_milliseconds_unless_said() {

@@ -46,7 +46,7 @@ pub(super) fn require_one_stdin<'a>(
     inputs: impl IntoIterator<Item = &'a InputPath>,
     reading: &'a ReadingArgs,
 ) -> Result {
-    let of_vertices = reading.vertices.iter().map(|input| &*input.path);
+    let of_vertices = reading.vertices.iter().map(|input| input.path.path());
     let of_edges = reading.edges.iter().map(|input| input.path.path());
     let all = inputs.into_iter().map(InputPath::path).chain(of_vertices).chain(of_edges);
     match all.filter(|path| *path == InputPath::Stdin.path()).count() {

@@ -29,7 +29,7 @@ const OUTSIDE: Ticket = Ticket::MAX - 1;
 
 /// Exclusive commit: no other commit happens until this is dropped.
 #[derive(Debug)]
-pub(crate) struct ExclusiveCommit<'db> {
+pub struct ExclusiveCommit<'db> {
     _leading: GroupLeader<'db, CommitRequest>,
 }
 
@@ -40,7 +40,10 @@ impl Engine {
     }
 
     /// Waits until no other commit runs, and keeps others out.
-    pub(crate) fn be_alone(&self) -> Result<ExclusiveCommit<'_>> {
+    ///
+    /// # Errors
+    /// An earlier commit panicked.
+    pub fn be_alone(&self) -> Result<ExclusiveCommit<'_>> {
         Ok(ExclusiveCommit { _leading: self.commits().queue.admit()? })
     }
 

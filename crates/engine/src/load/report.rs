@@ -69,7 +69,7 @@ pub(crate) fn note_on_repeated(num_rows: u64, inputs: &[VertexInput]) -> Option<
         _ => format!("{num_rows} rows name a vertex again"),
     };
     let file = match inputs {
-        [input] => format!("{}: ", input.path.display()),
+        [input] => format!("{}: ", input.path.path().display()),
         _ => String::new(),
     };
     Some(format!("{file}{rows}: the values of the last row count"))

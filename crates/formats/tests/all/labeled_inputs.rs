@@ -12,7 +12,7 @@ fn edges(path: std::path::PathBuf, edge_type: &str, spaces: Option<(&str, &str)>
 }
 
 fn vertices(path: std::path::PathBuf, labels: Option<&str>, space: Option<&str>) -> VertexInput {
-    VertexInput { path, labels: labels.map(str::to_owned), space: space.map(str::to_owned) }
+    VertexInput { path: path.into(), labels: labels.map(str::to_owned), space: space.map(str::to_owned) }
 }
 
 fn options(vertices: Vec<VertexInput>, edges: Vec<EdgeInput>) -> SourceOptions {

@@ -1,0 +1,113 @@
+//! Loads and appends from Arrow record batches in memory.
+
+use std::sync::Arc;
+
+use anden::load::{ArrowInput, InputPath, SourceOptions, VertexInput, WantedProperties};
+use anden::{AppendOptions, Database, KeyScheme, LoadOptions, Options, OwnedValue, Session, WeightType};
+use arrow_array::{
+    ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt32Array,
+};
+
+type Column<'a> = (&'a str, ArrayRef);
+
+fn input<const N: usize>(columns: [Column<'_>; N]) -> InputPath {
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    // Two batches, one of them empty.
+    let batches = vec![batch.slice(0, 0), batch.clone()];
+    InputPath::Arrow(ArrowInput::new("rows", batch.schema(), batches).unwrap())
+}
+
+fn integers(values: &[i64]) -> ArrayRef {
+    Arc::new(Int64Array::from(values.to_vec()))
+}
+
+fn load(inputs: &[InputPath], options: &LoadOptions) -> anden::Result<Database> {
+    Ok(Database::load_in_memory(inputs, options, &Session::new(2).unwrap())?.0)
+}
+
+fn edges(db: &Database) -> Vec<String> {
+    let view = db.view().unwrap();
+    let rows = view.edges(&[]).unwrap().rows();
+    rows.map(|row| row.unwrap().iter().map(|value| format!("{value:?} ")).collect()).collect()
+}
+
+fn refusal(inputs: &[InputPath], options: &LoadOptions) -> String {
+    load(inputs, options).unwrap_err().to_string()
+}
+
+#[test]
+fn integers_of_any_width_are_keys() {
+    let (source, target): (Vec<i64>, Vec<i64>) = ((0..70_000).map(|i| i % 300).collect(), (0..70_000).collect());
+    let wide = input([("source", integers(&source)), ("target", integers(&target))]);
+    let narrow = |values: &[i64]| values.iter().map(|&value| value as i32).collect::<Vec<_>>();
+    let signed = Arc::new(Int32Array::from(narrow(&source))) as ArrayRef;
+    let unsigned: ArrayRef = Arc::new(UInt32Array::from_iter_values(target.iter().map(|&value| value as u32)));
+    let mixed = input([("source", signed), ("target", unsigned)]);
+    for keys in [KeyScheme::Integer, KeyScheme::Dense] {
+        let options = LoadOptions { graph: Options { keys, ..Options::default() }, ..LoadOptions::default() };
+        let (wide, mixed) = (load(&[wide.clone()], &options).unwrap(), load(&[mixed.clone()], &options).unwrap());
+        assert_eq!(edges(&wide).len(), 70_000, "{keys:?}");
+        assert_eq!(edges(&wide), edges(&mixed), "{keys:?}");
+    }
+}
+
+#[test]
+fn weights_properties_and_text_keys_are_read() {
+    let keys: DictionaryArray<arrow_array::types::Int32Type> = ["a", "b", "a"].into_iter().collect();
+    let columns = [
+        ("source", Arc::new(keys) as ArrayRef),
+        ("target", Arc::new(StringArray::from(vec!["b", "c", "c"])) as ArrayRef),
+        ("weight", integers(&[3, 4, 5])),
+        ("kind", Arc::new(StringArray::from(vec![Some("x"), None, Some("y")])) as ArrayRef),
+    ];
+    let graph = Options { keys: KeyScheme::String, weight_type: Some(WeightType::F64), ..Options::default() };
+    let ages = [
+        ("id", Arc::new(StringArray::from(vec!["a", "d"])) as ArrayRef),
+        ("age", Arc::new(Int32Array::from(vec![30, 40])) as ArrayRef),
+    ];
+    let source = SourceOptions {
+        edge_properties: WantedProperties::All,
+        vertex_properties: WantedProperties::All,
+        vertices: vec![VertexInput::from(input(ages))],
+        ..SourceOptions::default()
+    };
+    let db = load(&[input(columns)], &LoadOptions { graph, source, ..LoadOptions::default() }).unwrap();
+    let view = db.view().unwrap();
+    assert_eq!((view.num_vertices(), view.num_edges()), (4, 3));
+    let mut rows = view.edges(&["source", "target", "weight", "kind"]).unwrap().rows().collect::<Result<Vec<_>, _>>();
+    let text = |text: &str| OwnedValue::String(text.to_owned());
+    let last = rows.as_mut().unwrap().pop().unwrap();
+    assert_eq!(last, [text("b"), text("c"), OwnedValue::F64(4.0), OwnedValue::Null]);
+    assert_eq!(view.find_vertices("age", 40_i64).unwrap(), [view.vertex("d").unwrap()]);
+}
+
+#[test]
+fn bad_rows_are_named() {
+    let one = |source: ArrayRef| [input([("source", source), ("target", integers(&[1, 2]))])];
+    let plain = LoadOptions::default();
+    let text = refusal(&one(integers(&[5, -1])), &plain);
+    assert!(text.starts_with("rows:2: expected a source, an integer from 0") && text.ends_with("found -1"), "{text}");
+    let nulls: ArrayRef = Arc::new(Int64Array::from(vec![None, Some(1)]));
+    assert!(refusal(&one(nulls), &plain).starts_with("rows:1: expected a source"));
+    let dense = LoadOptions { graph: Options { keys: KeyScheme::Dense, ..Options::default() }, ..plain.clone() };
+    assert!(refusal(&one(integers(&[1 << 40, 1])), &dense).contains("found 1099511627776"));
+    let lists: ArrayRef = Arc::new(arrow_array::BooleanArray::from(vec![true, false]));
+    assert!(refusal(&one(lists), &plain).contains("found the Arrow type Boolean"));
+    let weights: ArrayRef = Arc::new(Float64Array::from(vec![0.5, f64::NAN]));
+    let rows = input([("source", integers(&[1, 2])), ("target", integers(&[1, 2])), ("weight", weights)]);
+    let weighted = Options { weight_type: Some(WeightType::F64), ..Options::default() };
+    let text = refusal(&[rows], &LoadOptions { graph: weighted, ..plain });
+    assert!(text.starts_with("rows:2: expected a weight") || text.contains("found NaN"), "{text}");
+}
+
+#[test]
+fn rows_are_appended_and_removed() {
+    let two = |source: &[i64], target: &[i64]| input([("source", integers(source)), ("target", integers(target))]);
+    let db = load(&[two(&[1, 2], &[2, 3])], &LoadOptions::default()).unwrap();
+    let remove = vec![two(&[1], &[2]), input([("key", integers(&[9]))])];
+    let options = AppendOptions { remove, ..AppendOptions::default() };
+    let report = db.append_files(&[two(&[3, 9], &[4, 9])], &options).unwrap();
+    assert_eq!(report.snapshot, 2);
+    let view = db.view().unwrap();
+    assert_eq!((view.has_edge(1, 2).unwrap(), view.has_edge(3, 4).unwrap()), (false, true));
+}

@@ -1,0 +1,347 @@
+//! Rows in memory: Arrow record batches as an input of edges or vertices.
+//!
+//! Workers take ranges of rows in turn, as of any input. Integer keys and weights are read in place. Other columns are
+//! converted range by range, so that a conversion runs on all cores and needs memory for a few ranges only.
+
+mod cells;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anden_graph::Weight;
+use anden_graph::property::{PropertyColumn, PropertyType};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Schema, SchemaRef};
+
+use self::cells::{Cells, property_type, read_property, whole_edges, whole_weights};
+use crate::chunk::{AnyInputChunk, InputChunk, ParseContext, ParsedChunk, columns_at_once};
+use crate::collector::InputCollector;
+use crate::columns::{TableColumnNames, is_unnamed};
+use crate::key::FieldKey;
+use crate::lines::ParsedBlock;
+use crate::number::weight_range;
+use crate::options::{ColumnName, InputColumns, LoneKeys, SourceOptions, WantedProperties};
+use crate::outcome::Fatal;
+use crate::part::{InputContent, InputReader, InputStart, PartProperties};
+use crate::probe::InputProbe;
+use crate::{Error, Result};
+use anden_base::message::shown;
+
+/// The rows of a chunk, so that its keys stay in the cache of a core.
+const ROWS_AT_ONCE: u64 = 1 << 16;
+/// A row counts like this many bytes of text: both ends of an edge take as many in the loader.
+const BYTES_PER_ROW: u64 = 8;
+
+/// Rows in memory, as an input of [`Source`](crate::Source). Clones are cheap and share the rows.
+///
+/// Columns have the roles that they have in other tables: by option, or else by name. Keys are integers, whole
+/// floating-point numbers or text. Weights are numbers.
+#[derive(Clone)]
+pub struct ArrowInput(Arc<ArrowRows>);
+
+struct ArrowRows {
+    name: PathBuf,
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
+
+impl ArrowInput {
+    /// Takes record batches of one schema. Messages call the rows by `name`.
+    ///
+    /// # Errors
+    /// A batch has other columns.
+    pub fn new(name: impl Into<PathBuf>, schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Self> {
+        let rows = ArrowRows { name: name.into(), schema, batches };
+        let types = |schema: &Schema| -> Vec<DataType> {
+            schema.fields().iter().map(|field| field.data_type().clone()).collect()
+        };
+        let expected = types(&rows.schema);
+        match rows.batches.iter().any(|batch| types(&batch.schema()) != expected) {
+            true => Err(rows.bad("all batches need the columns of the schema".to_owned())),
+            false => Ok(Self(rows.into())),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &Path {
+        &self.0.name
+    }
+
+    /// The size that the loader reckons with.
+    pub(crate) fn num_bytes(&self) -> u64 {
+        self.0.batches.iter().map(|batch| batch.num_rows() as u64 * BYTES_PER_ROW).sum()
+    }
+
+    /// Opens the rows as edges; among removals, a table with one column names vertices.
+    pub(crate) fn open_edges(&self, probe: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
+        let is_of_edges = to.options.lone_keys == LoneKeys::Refuse || self.0.schema.fields().len() > 1;
+        let roles = if is_of_edges { self.0.edge_roles(to.options)? } else { ArrowRoles::of_vertices(0) };
+        self.0.open(self, roles, probe, to)
+    }
+
+    /// Opens the rows as vertices.
+    pub(crate) fn open_vertices(&self, probe: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
+        let place = self.0.names().vertex_role(to.options).map_err(|what| self.0.bad(what))?;
+        self.0.open(self, ArrowRoles::of_vertices(place), probe, to)
+    }
+}
+
+impl std::fmt::Debug for ArrowInput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ArrowInput").field("name", &self.0.name).field("schema", &self.0.schema).finish()
+    }
+}
+
+/// Two inputs are equal if they share their rows.
+impl PartialEq for ArrowInput {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for ArrowInput {}
+
+// The rows never change, so a panic leaves them as they were.
+impl std::panic::UnwindSafe for ArrowInput {}
+impl std::panic::RefUnwindSafe for ArrowInput {}
+
+/// The positions of the columns to read.
+#[derive(Clone, Debug)]
+struct ArrowRoles {
+    /// The keys of the sources, or of the vertices.
+    source: usize,
+    /// `None` in a table of vertices.
+    target: Option<usize>,
+    weight: Option<usize>,
+    properties: Vec<(usize, PropertyType)>,
+}
+
+impl ArrowRoles {
+    fn of_vertices(key: usize) -> Self {
+        Self { source: key, target: None, weight: None, properties: Vec::new() }
+    }
+
+    fn is_taken(&self, place: usize) -> bool {
+        place == self.source || Some(place) == self.target || Some(place) == self.weight
+    }
+}
+
+impl ArrowRows {
+    fn bad(&self, what: String) -> Error {
+        Error::Input { path: self.name.clone(), what }
+    }
+
+    fn names(&self) -> TableColumnNames {
+        TableColumnNames::new(self.schema.fields().iter().map(|field| &field.name()[..]))
+    }
+
+    fn edge_roles(&self, options: &SourceOptions) -> Result<ArrowRoles> {
+        let can_be_weight = |place: usize| self.schema.field(place).data_type().is_numeric();
+        let roles = self.names().edge_roles(options, can_be_weight).map_err(|what| self.bad(what))?;
+        let (source, target, weight) = (roles.source, Some(roles.target), roles.weight);
+        Ok(ArrowRoles { source, target, weight, properties: Vec::new() })
+    }
+
+    /// Refuses columns whose types do not fit their roles.
+    fn check(&self, roles: &ArrowRoles) -> Result<()> {
+        let refuse = |place: usize, expected: &str| {
+            let field = self.schema.field(place);
+            let (name, found) = (shown(field.name().as_bytes()), field.data_type());
+            Err(self.bad(format!("column {name}: expected {expected}, found the Arrow type {found}")))
+        };
+        for place in [Some(roles.source), roles.target].into_iter().flatten() {
+            if !Cells::can_hold_keys(self.schema.field(place).data_type()) {
+                return refuse(place, "integers or text as keys");
+            }
+        }
+        match roles.weight.filter(|&place| !self.schema.field(place).data_type().is_numeric()) {
+            Some(place) => refuse(place, "numbers as weights"),
+            None => Ok(()),
+        }
+    }
+
+    fn open(
+        &self,
+        rows: &ArrowInput,
+        mut roles: ArrowRoles,
+        probe: InputProbe,
+        to: &mut InputCollector<'_>,
+    ) -> Result<()> {
+        self.check(&roles)?;
+        let is_of_edges = roles.target.is_some();
+        let options = to.options;
+        let wanted = if is_of_edges { &options.edge_properties } else { &options.vertex_properties };
+        let properties = self.add_properties(&mut roles, wanted)?;
+        if is_of_edges {
+            to.direction_known(&self.name, None)?;
+        }
+        let columns = self.columns(&roles);
+        let hint = to.hint(&columns, wanted);
+        to.describe(&self.name, columns, is_of_edges, hint);
+        let content = Box::new(OpenedArrow { rows: rows.clone(), roles: roles.into() });
+        let side = usize::from(!is_of_edges);
+        let part = if is_of_edges { to.push(probe, content) } else { to.push_vertices(probe, content) };
+        part.properties[side] = properties;
+        Ok(())
+    }
+
+    /// Adds the wanted columns that are neither keys nor weights.
+    fn add_properties(&self, roles: &mut ArrowRoles, wanted: &WantedProperties) -> Result<PartProperties> {
+        let mut properties = PartProperties::default();
+        for (place, field) in self.schema.fields().iter().enumerate() {
+            if roles.is_taken(place) || is_unnamed(field.name()) || !wanted.wants(field.name()) {
+                continue;
+            }
+            let Some(found) = property_type(field.data_type()) else {
+                let (name, found) = (shown(field.name().as_bytes()), field.data_type());
+                return Err(self.bad(format!(
+                    "column {name}: no property has the Arrow type {found}; convert the column, or leave it out"
+                )));
+            };
+            let added = properties.own.add(field.name().clone(), found);
+            added.map_err(|error| self.bad(error.to_string()))?;
+            roles.properties.push((place, found));
+        }
+        Ok(properties)
+    }
+
+    fn columns(&self, roles: &ArrowRoles) -> InputColumns {
+        let name = |place: usize| ColumnName::Name(self.schema.field(place).name().clone());
+        let is_read =
+            |place: usize| roles.is_taken(place) || roles.properties.iter().any(|(property, _)| *property == place);
+        InputColumns {
+            source: roles.target.map(|_| name(roles.source)),
+            target: roles.target.map(name),
+            weight: roles.weight.map(name),
+            left_out: (0..self.schema.fields().len()).filter(|&place| !is_read(place)).map(name).collect(),
+        }
+    }
+}
+
+/// Opened rows.
+#[derive(Clone)]
+struct OpenedArrow {
+    rows: ArrowInput,
+    roles: Arc<ArrowRoles>,
+}
+
+impl InputContent for OpenedArrow {
+    fn begin(&self, input: InputStart<'_>) -> Result<Box<dyn InputReader>> {
+        // A small memory budget makes blocks smaller.
+        let rows_at_once = columns_at_once(input.options).min(ROWS_AT_ONCE) as usize;
+        Ok(Box::new(ArrowReader { input: self.clone(), rows_at_once, batch: 0, row: 0 }))
+    }
+}
+
+/// Cuts batches into ranges of rows.
+struct ArrowReader {
+    input: OpenedArrow,
+    rows_at_once: usize,
+    /// The next row: its batch, and its position there.
+    batch: usize,
+    row: usize,
+}
+
+impl InputReader for ArrowReader {
+    fn next(&mut self, _spare: &mut Vec<Vec<u8>>) -> Result<Option<Box<dyn AnyInputChunk>>, Fatal> {
+        let batches = &self.input.rows.0.batches;
+        while batches.get(self.batch).is_some_and(|batch| self.row >= batch.num_rows()) {
+            (self.batch, self.row) = (self.batch + 1, 0);
+        }
+        let Some(batch) = batches.get(self.batch) else { return Ok(None) };
+        let rows = self.row..batch.num_rows().min(self.row + self.rows_at_once);
+        self.row = rows.end;
+        Ok(Some(Box::new(ArrowChunk { input: self.input.clone(), batch: self.batch, rows })))
+    }
+}
+
+/// A range of rows of a batch.
+struct ArrowChunk {
+    input: OpenedArrow,
+    batch: usize,
+    rows: Range<usize>,
+}
+
+impl ArrowChunk {
+    fn column(&self, place: usize) -> ArrayRef {
+        self.input.rows.0.batches[self.batch].column(place).slice(self.rows.start, self.rows.len())
+    }
+
+    /// Reads keys and weights row by row: for columns with nulls, text or faults. Returns the rows without a fault, if
+    /// some row has one.
+    fn read_rows<K: FieldKey, W: Weight>(&self, block: &mut ParsedBlock<K, W>) -> Result<Option<Vec<u32>>> {
+        let roles = &self.input.roles;
+        let source = Cells::of(&self.column(roles.source))?;
+        let target = roles.target.map(|place| Cells::of(&self.column(place))).transpose()?;
+        let weight = roles.weight.map(|place| Cells::of(&self.column(place))).transpose()?;
+        let role = if target.is_some() { "source" } else { "vertex" };
+        let mut kept = None;
+        for row in 0..self.rows.len() {
+            let mut read = || -> Result<_, String> {
+                let key = |cells: &Cells, role: &str, text: &mut Vec<u8>| {
+                    let wrong = || format!("expected a {role}, {}, found {}", K::RANGE, cells.shown(row));
+                    cells.key::<K>(row, text).ok_or_else(wrong)
+                };
+                let first = key(&source, role, &mut block.extra)?;
+                let second = target.as_ref().map(|target| key(target, "target", &mut block.extra)).transpose()?;
+                let weight = weight.as_ref().map(|cells| {
+                    let wrong = || format!("expected {}, found {}", weight_range(W::TYPE), cells.shown(row));
+                    cells.weight::<W>(row).ok_or_else(wrong)
+                });
+                Ok((first, second, weight.transpose()?))
+            };
+            match read() {
+                Ok((first, second, weight)) => {
+                    match second {
+                        Some(second) => block.edges.push((first, second)),
+                        None => block.vertices.push(first),
+                    }
+                    block.weights.extend(weight);
+                    kept.iter_mut().for_each(|kept: &mut Vec<u32>| kept.push(row as u32));
+                }
+                Err(what) => {
+                    // Faults are rare, so kept rows are listed from the first one on.
+                    kept.get_or_insert_with(|| (0..row as u32).collect());
+                    if block.faults.note_at(row as u64, what) {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Reads keys and weights in place. Returns false if a column has another form.
+    fn read_whole<K: FieldKey, W: Weight>(&self, block: &mut ParsedBlock<K, W>) -> bool {
+        let roles = &self.input.roles;
+        let Some(target) = roles.target else { return false };
+        let weights = match roles.weight {
+            None => Vec::new(),
+            Some(place) => match whole_weights::<W>(&self.column(place)) {
+                Some(weights) => weights,
+                None => return false,
+            },
+        };
+        let Some(edges) = whole_edges::<K>(&self.column(roles.source), &self.column(target)) else { return false };
+        (block.edges, block.weights) = (edges, weights);
+        true
+    }
+}
+
+impl InputChunk for ArrowChunk {
+    fn parse<K: FieldKey, W: Weight>(self, context: &ParseContext<'_>) -> Result<ParsedChunk<K, W>> {
+        let mut block = ParsedBlock::new(self.rows.len() as u64, context.on_error());
+        let kept = if self.read_whole(&mut block) { None } else { self.read_rows(&mut block)? };
+        let mut properties = Vec::with_capacity(self.input.roles.properties.len());
+        for &(place, to) in &self.input.roles.properties {
+            let column: PropertyColumn = read_property(&self.column(place), to)?;
+            properties.push(kept.as_ref().map_or_else(|| column.clone(), |kept| column.gather(kept)));
+        }
+        match self.input.roles.target {
+            Some(_) => block.properties = properties,
+            None => block.vertex_properties = properties,
+        }
+        context.count_read(self.rows.len() as u64 * BYTES_PER_ROW);
+        Ok(ParsedChunk::of_extra(block))
+    }
+}

@@ -1,0 +1,340 @@
+"""Databases: opening, creating, loading, changing, comparing, closing."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anden
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def edges(tmp_path: Path) -> Path:
+    path = tmp_path / "edges.txt"
+    path.write_text("1 2\n2 3\n3 1\n3 4\n")
+    return path
+
+
+@pytest.fixture
+def db(tmp_path: Path, edges: Path) -> anden.Database:
+    return anden.load(tmp_path / "graph.anden", edges)
+
+
+def test_load_open_and_close(tmp_path: Path, edges: Path) -> None:
+    path = tmp_path / "graph.anden"
+    with anden.load(path, edges, undirected=True) as db:
+        assert db.path == path and not db.closed and not db.read_only
+        assert (db.report["vertices"], db.report["edges"]) == (4, 4)
+        assert db.options["directed"] is False
+    assert db.closed and "closed" in repr(db)
+    with anden.open(path, read_only=True, threads=1, memory="64M") as reader:
+        assert reader.read_only and reader.report is None
+        assert reader.options["memory"] == 64 << 20 and reader.options["threads"] == 1
+        assert reader.view().num_edges == 4
+        with pytest.raises(anden.ReadOnly):
+            reader.checkpoint()
+        with pytest.raises(anden.ReadOnly):
+            reader.transaction()
+
+
+def test_load_options_have_the_names_of_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "payments.csv"
+    path.write_text("from,to,amount,cost\na,b,5,0.5\na,b,7,0.25\n")
+    db = anden.load(
+        None,
+        path,
+        ids="string",
+        multigraph=True,
+        weight_column="cost",
+        properties=["amount"],
+        property_types={"amount": "f64"},
+        name="first",
+    )
+    g = db.view()
+    assert [edge["weight"] for edge in g.edges_between("a", "b")] == [0.5, 0.25]
+    assert g.edge_property("amount").dtype == np.float64
+    assert db.snapshots()[0].name == "first"
+    assert db.report["source_column"] == "from" and db.report["properties"] == ["amount"]
+
+
+def test_create_in_memory_and_on_disk(tmp_path: Path) -> None:
+    with anden.create(tmp_path / "a.anden", directed=False, weight_type="u32", ids="dense", out_only=False) as db:
+        db.append([0, 1], [1, 2], weights=[4, 5])
+        assert db.view().weight_type == "u32"
+    with pytest.raises(anden.Exists):
+        anden.create(tmp_path / "a.anden")
+    assert anden.create().path is None
+
+
+def test_append_arrays_of_all_kinds() -> None:
+    db = anden.create(None, weighted=True)
+    report = db.append(np.array([1, 2], dtype=np.int32), np.array([2, 3], dtype=np.uint64), weights=[0.5, 1])
+    assert (report["added"], report["edges"]) == (2, 2)
+    strided = np.arange(20, dtype=np.int64)[::2]
+    db.append(strided, strided + 1, weights=np.ones(10, dtype=np.float32)[:])
+    fixed = np.array([30, 31])
+    fixed.flags.writeable = False
+    report = db.append(fixed, fixed + 1, weights=(1.0, 2.0), removed=([1], [2]), name="third")
+    assert report["removed"] == 1 and db.snapshots()[-1].name == "third"
+    assert db.append(removed=([30], [31]))["removed"] == 1
+    assert not db.view().has_edge(30, 31)
+
+
+def test_append_files_and_apply_files(db: anden.Database, tmp_path: Path) -> None:
+    (tmp_path / "more.txt").write_text("4 5\n")
+    (tmp_path / "gone.txt").write_text("1 2\n")
+    report = db.append_files(tmp_path / "more.txt", remove=tmp_path / "gone.txt", name="second")
+    assert (report["added"], report["removed"]) == (1, 1)
+    (tmp_path / "updates.txt").write_text("+ 7 8\n- 2 3\nv+ 9\np 9 name nine\n")
+    report = db.apply(tmp_path / "updates.txt", batch=2, durability="none")
+    assert (report["updates"], report["transactions"]) == (4, 2)
+    g = db.view()
+    assert g.has_edge(7, 8) and not g.has_edge(2, 3) and g.vertex(9)["properties"] == {"name": "nine"}
+    (tmp_path / "bad.txt").write_text("+ 1\n")
+    with pytest.raises(anden.InvalidInput, match="bad.txt"):
+        db.apply(tmp_path / "bad.txt")
+
+
+def test_snapshots_merge_drop_and_retain(db: anden.Database) -> None:
+    for i in range(5):
+        db.append([10 + i], [11 + i])
+    with db.transaction() as tx:
+        tx.add_edge(50, 51)
+    made = db.checkpoint(name="named")
+    assert made.name == "named" and db.snapshots()[-1] == made
+    assert db.merge(newest=2)["bytes_written"] > 0
+    assert db.merge()["deltas_after"] == 0
+    assert db.drop(2, "named") == [2, made.number]
+    kept = db.retain("last:2")
+    assert len(kept) > 0 and len(db.snapshots()) <= 3
+    assert db.verify()["edges"] == db.view().num_edges
+    stats = db.stats()
+    assert stats["storage"]["bytes"] > 0 and stats["commits"]["commits"] == 1
+
+
+def test_diff_between_snapshots_and_databases(db: anden.Database) -> None:
+    first = db.snapshots()[-1]
+    db.append([8], [9], removed=([1], [2]))
+    changes = db.diff(first, db.snapshots()[-1])
+    assert (changes.num_added, changes.num_removed) == (1, 1)
+    assert list(changes.added()) == [(8, 9)] and list(changes.removed()) == [(1, 2)]
+    assert changes.added_vertices() == [8, 9] and changes.removed_vertices() == []
+    db.apply([anden.Update.set_vertex(1, "age", 3)])
+    db.checkpoint()
+    numbers = [one.number for one in db.snapshots()]
+    assert db.diff(numbers[-2], numbers[-1]).changed_properties() == [
+        {"vertex": 1, "name": "age", "old": None, "new": 3}
+    ]
+    other = anden.create(None)
+    other.append([1], [2])
+    across = db.diff(first, other.snapshots()[-1], other=other)
+    assert (across.num_added, across.num_removed) == (0, 3)
+    weighted = anden.create(None, weighted=True)
+    weighted.append([1], [2], weights=[2.5])
+    assert list(weighted.diff(1, weighted.snapshots()[-1]).added()) in ([(1, 2, 2.5)], [])
+
+
+def test_reader_follows_a_writer(tmp_path: Path, edges: Path) -> None:
+    writer = anden.load(tmp_path / "graph.anden", edges)
+    reader = anden.open(tmp_path / "graph.anden", read_only=True)
+    with pytest.raises(anden.Locked):
+        anden.open(tmp_path / "graph.anden")
+    writer.append([7], [8])
+    assert 7 not in reader.view()
+    assert reader.refresh() and 7 in reader.view()
+    assert not reader.refresh()
+
+
+def test_closed_databases_raise(db: anden.Database) -> None:
+    g, tx = db.view(), db.transaction()
+    changes = db.diff(1, 1)
+    result = g.pagerank(details=True)
+    ranks = result.values
+    db.close()
+    db.close()
+    calls: list[Callable[[], Any]] = [
+        lambda: db.view(),
+        db.snapshots,
+        db.transaction,
+        db.merge,
+        db.verify,
+        db.stats,
+        db.__enter__,
+        lambda: db.append([1], [2]),
+        lambda: db.submit([]),
+        lambda: db.options,
+        lambda: g.num_edges,
+        lambda: g.neighbors(1),
+        g.wcc,
+        g.keys,
+        lambda: list(g),
+        lambda: 1 in g,
+        lambda: len(g),
+        lambda: g.filter(),
+        lambda: g._repr_html_(),
+        changes.added,
+        lambda: changes.num_added,
+        lambda: result.top(),
+        lambda: result[1],
+        lambda: result.keys,
+    ]
+    for call in calls:
+        with pytest.raises(anden.Error, match="was closed"):
+            call()
+    with pytest.raises(anden.Error, match="ended: its database was closed"):
+        tx.add_edge(1, 2)
+    assert ranks.sum() > 0 and "closed" in repr(g)
+
+
+def test_view_keeps_its_database_open(tmp_path: Path, edges: Path) -> None:
+    anden.load(tmp_path / "graph.anden", edges).close()
+    g = anden.open(tmp_path / "graph.anden").view()
+    gc.collect()
+    assert g.num_edges == 4
+    del g
+    gc.collect()
+    anden.open(tmp_path / "graph.anden").close()
+
+
+def test_forgotten_handle_closes_cleanly(tmp_path: Path, edges: Path) -> None:
+    code = (
+        "import anden, sys; db = anden.load(sys.argv[1], sys.argv[2]); tx = db.transaction(); tx.add_edge(8, 9);"
+        "tx.commit(); left = db.transaction(); g = db.view()"
+    )
+    path = tmp_path / "graph.anden"
+    subprocess.run([sys.executable, "-c", code, str(path), str(edges)], check=True, timeout=60)
+    with anden.open(path, snapshots_only=True) as db:
+        assert db.view().has_edge(8, 9), "the exit made a snapshot"
+
+
+HOSTILE: list[tuple[Callable[[anden.Database, Path], Any], type[BaseException], str]] = [
+    (lambda db, tmp: anden.open(tmp / "missing"), anden.NotFound, "missing"),
+    (lambda db, tmp: anden.open(5), TypeError, "int"),
+    (lambda db, tmp: anden.open(tmp, red_only=True), TypeError, "did you mean 'read_only'"),
+    (lambda db, tmp: anden.open(db.path, read_only=True, memory="12Q"), anden.InvalidInput, "12Q"),
+    (lambda db, tmp: anden.open(db.path, read_only=True, memory=-1), anden.InvalidInput, "-1"),
+    (lambda db, tmp: anden.open(db.path, read_only=True, threads=-1), (OverflowError, anden.InvalidInput), "threads"),
+    (lambda db, tmp: anden.open(db.path, read_only=True, threads=10**6), anden.InvalidInput, "1000000"),
+    (lambda db, tmp: anden.open(db.path, read_only=True, io="mmpa"), anden.InvalidInput, "did you mean 'mmap'"),
+    (lambda db, tmp: anden.create(None, ids="intger"), anden.InvalidInput, "did you mean 'integer'"),
+    (lambda db, tmp: anden.create(None, weight_type="f16"), anden.InvalidInput, "f16"),
+    (lambda db, tmp: anden.create(None, directed="yes"), TypeError, "directed"),
+    (lambda db, tmp: anden.create(None, directed=False, ordered=True), anden.InvalidInput, "ordered"),
+    (lambda db, tmp: anden.load(None), anden.InvalidInput, "needs a file"),
+    (lambda db, tmp: anden.load(None, tmp / "missing.txt"), anden.NotFound, "missing.txt"),
+    (lambda db, tmp: anden.load(None, 7), TypeError, "int"),
+    (lambda db, tmp: anden.load(None, tmp / "edges.txt", format="cvs"), anden.InvalidInput, "did you mean 'csv'"),
+    (lambda db, tmp: anden.load(None, tmp / "edges.txt", directed=True, undirected=True), anden.InvalidInput, "both"),
+    (lambda db, tmp: anden.load(None, tmp / "edges.txt", weights=True), anden.InvalidInput, "edges.txt"),
+    (lambda db, tmp: anden.load(None, edges=tmp / "edges.txt"), TypeError, "dict"),
+    (lambda db, tmp: anden.load(None, tmp / "edges.txt", property_types={"a": "i7"}), anden.InvalidInput, "i7"),
+    (lambda db, tmp: db.append([1, 2], [3]), anden.InvalidInput, "one length|values"),
+    (lambda db, tmp: db.append([1], [-3]), anden.InvalidInput, "-3"),
+    (lambda db, tmp: db.append([1], [2**80]), (anden.InvalidInput, TypeError, OverflowError), ""),
+    (lambda db, tmp: db.append([1], [1.5]), anden.InvalidInput, "1.5"),
+    (lambda db, tmp: db.append(["x"], ["y"]), anden.InvalidInput, "x"),
+    (lambda db, tmp: db.append([1], [2], weights=[1.0]), anden.Error, "weight"),
+    (lambda db, tmp: db.append(np.zeros((2, 2), dtype=int), np.zeros((2, 2), dtype=int)), anden.InvalidInput, "dimen"),
+    (lambda db, tmp: db.append(np.array([1j]), [2]), TypeError, "complex"),
+    (lambda db, tmp: db.append([1]), TypeError, ""),
+    (lambda db, tmp: db.append(), TypeError, "sources"),
+    (lambda db, tmp: db.append([1], [2], name="12"), anden.InvalidInput, "12"),
+    (lambda db, tmp: db.append([1], [2], removed=([1],)), TypeError, "removed"),
+    (lambda db, tmp: db.submit([1]), TypeError, r"updates\[0\]"),
+    (lambda db, tmp: db.submit(3), TypeError, "int"),
+    (lambda db, tmp: db.submit([], durability="x"), anden.InvalidInput, "x"),
+    (lambda db, tmp: db.apply(tmp / "missing"), anden.NotFound, "missing"),
+    (lambda db, tmp: db.apply([], batch=0), anden.InvalidInput, "batch"),
+    (lambda db, tmp: db.transact(5), TypeError, "5"),
+    (lambda db, tmp: db.checkpoint(name="1"), anden.InvalidInput, ""),
+    (lambda db, tmp: db.merge(newest=0), anden.InvalidInput, "newest"),
+    (lambda db, tmp: db.drop(), TypeError, "snapshots"),
+    (lambda db, tmp: db.drop(17), anden.NotFound, "17"),
+    (lambda db, tmp: db.drop(-1), anden.InvalidInput, "-1"),
+    (lambda db, tmp: db.drop(1.5), TypeError, "float"),
+    (lambda db, tmp: db.retain("last:0"), anden.InvalidInput, "last:0"),
+    (lambda db, tmp: db.retain(3), TypeError, ""),
+    (lambda db, tmp: db.diff(1, 99), anden.NotFound, "99"),
+    (lambda db, tmp: db.diff(1, 1, other="x"), TypeError, "other"),
+    (lambda db, tmp: db.view(window=3), TypeError, "window"),
+    (lambda db, tmp: db.view(window=(5, 6)), anden.NotFound, "5"),
+    (lambda db, tmp: db.view(snapshot=2.5), TypeError, "float"),
+    (lambda db, tmp: db.rolling(0), anden.InvalidInput, "0"),
+    (lambda db, tmp: db.create_index("edge", "x"), anden.Unsupported, "edge"),
+    (lambda db, tmp: db.create_index("vertex", "x"), anden.NotFound, "x"),
+    (lambda db, tmp: db.drop_index("vertex", "x"), anden.NotFound, "x"),
+    (lambda db, tmp: db.view().vertex_property(5), TypeError, ""),
+    (lambda db, tmp: db.view().key(10**12), anden.InvalidInput, "1000000000000"),
+    (lambda db, tmp: db.view().key("x"), TypeError, "'x'"),
+    (lambda db, tmp: db.view().key(77), anden.NotFound, "77"),
+    (lambda db, tmp: db.view().ids([1, "zzz"]), anden.NotFound, "zzz"),
+    (lambda db, tmp: db.view().types("x"), anden.InvalidInput, "types"),
+    (lambda db, tmp: db.view().with_prefetch("of"), anden.InvalidInput, "did you mean 'off'"),
+    (lambda db, tmp: db.view().find_vertices("name", 1), anden.NotFound, "name"),
+    (lambda db, tmp: db.view().export(tmp / "no" / "x.csv"), anden.Error, ""),
+    (lambda db, tmp: db.view().export(5), TypeError, "int"),
+    (lambda db, tmp: anden.View(), TypeError, ""),
+    (lambda db, tmp: anden.set_progress(5), TypeError, ""),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), HOSTILE)
+def test_hostile_arguments_of_databases(
+    db: anden.Database, tmp_path: Path, call: Callable[[anden.Database, Path], Any], error: Any, text: str
+) -> None:
+    before = db.view().num_edges
+    with pytest.raises(error, match=text or None):
+        call(db, tmp_path)
+    assert db.view().num_edges == before
+
+
+def test_nan_weights_are_refused() -> None:
+    db = anden.create(None, weighted=True)
+    with pytest.raises(anden.InvalidInput, match="(?i)nan"):
+        db.append([1], [2], weights=[float("nan")])
+    with pytest.raises(anden.InvalidInput, match="(?i)nan"), db.transaction() as tx:
+        tx.add_edge(1, 2, float("nan"))
+    assert db.view().num_edges == 0
+
+
+def test_damage_is_corrupt(tmp_path: Path, edges: Path) -> None:
+    path = tmp_path / "graph.anden"
+    anden.load(path, edges).close()
+    manifest = path / "MANIFEST"
+    data = bytearray(manifest.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    manifest.write_bytes(data)
+    with pytest.raises(anden.Corrupt):
+        anden.open(path)
+
+
+def test_exceptions_are_standard_ones_too() -> None:
+    assert issubclass(anden.NotFound, LookupError) and issubclass(anden.InvalidInput, ValueError)
+    assert issubclass(anden.Io, OSError) and issubclass(anden.MemoryLimit, MemoryError)
+    for name in anden.__all__:
+        found = getattr(anden, name)
+        if isinstance(found, type) and issubclass(found, Exception):
+            assert issubclass(found, anden.Error) and found.__module__ == "anden" and found.__doc__
+
+
+def test_snapshot_of_another_database_is_refused(db: anden.Database) -> None:
+    other = anden.create(None)
+    other.append([1], [2])
+    foreign = other.snapshots()[0]
+    calls: list[Callable[[], Any]] = [
+        lambda: db.view(snapshot=foreign),
+        lambda: db.view(window=(1, foreign)),
+        lambda: db.diff(1, foreign),
+        lambda: db.diff(foreign, 1),
+        lambda: db.drop(foreign),
+    ]
+    for call in calls:
+        with pytest.raises(anden.InvalidInput, match="belongs to another database"):
+            call()
+    assert db.diff(1, foreign, other=other).snapshots == (1, 1)
