@@ -70,8 +70,8 @@ fn sentences_of<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<Senten
     for (number, line) in outside_fences(lines) {
         let text = line.trim_start().trim_start_matches('>').trim();
         let item = list_item(text);
-        let is_apart = text.starts_with('|') || heading(text).is_some();
-        if text.is_empty() || item.is_some() || is_apart {
+        let is_apart = text.starts_with('|') || heading(text).is_some() || is_parameter(text);
+        if text.is_empty() || item.is_some() || is_apart || is_underline(text) {
             paragraph.end(&mut sentences);
         }
         for cell in cells(item.unwrap_or(text)) {
@@ -83,6 +83,17 @@ fn sentences_of<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<Senten
     }
     paragraph.end(&mut sentences);
     sentences
+}
+
+/// Whether the line underlines the heading above it.
+fn is_underline(line: &str) -> bool {
+    line.len() >= 3 && line.bytes().all(|byte| byte == b'-')
+}
+
+/// Whether the line names parameters and their type in the form of numpydoc: `first, second : int`.
+fn is_parameter(line: &str) -> bool {
+    let is_name = |name: &str| name.chars().all(|c| c.is_alphanumeric() || "_*".contains(c));
+    line.split_once(" : ").is_some_and(|(names, _)| names.split(", ").all(is_name))
 }
 
 /// The text of a list item such as `- text` or `12. text`.
@@ -205,6 +216,20 @@ mod tests {
             (11, "b."),
             (11, "C"),
             (13, "q"),
+        ];
+        assert_eq!(document(text), owned(expected));
+    }
+
+    #[test]
+    fn parameters_of_numpydoc_are_apart() {
+        let text = "One.\n\nParameters\n----------\na, b : int\n    Two\n    three.\n*c : str\n    Four: five : six\n";
+        let expected = [
+            (1, "One."),
+            (3, "Parameters"),
+            (5, "a, b : int"),
+            (6, "Two three."),
+            (8, "*c : str"),
+            (9, "Four: five : six"),
         ];
         assert_eq!(document(text), owned(expected));
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use anden_base::VertexId;
 use anden_engine::{
-    Committed, Durability, EdgeWeight, ExclusiveCommit, NewEdge, OptimisticTransaction, TransactionGraph, Update,
+    Committed, Durability, EdgeAction, EdgeWeight, ExclusiveCommit, NewEdge, OptimisticTransaction, TransactionGraph,
+    Update,
 };
 use anden_graph::Direction;
 use anden_graph::property::OwnedValue;
 use anden_kernels::{Context, query};
 
-use crate::changes::EdgeAction;
 use crate::pinned::Pin;
 use crate::property::NewValue;
 use crate::query::{FoundEdge, Path, PathLength};

@@ -99,7 +99,7 @@ fn require_apart(other: &Path, path: &Path, option: &str) -> Result {
     }
 }
 
-/// The path without links and dots. Of a file that does not exist yet, only the directory is resolved.
+/// The path without links and dots. Only the directory of a file that does not exist yet is resolved.
 fn resolved(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok().or_else(|| {
         let directory = path.parent()?;
