@@ -209,6 +209,8 @@ def from_networkx(
     >>> db.view().path(0, 3)
     [0, 1, 2, 3]
     """
+    if not hasattr(graph, "nodes") or not hasattr(graph, "is_multigraph"):
+        raise TypeError(f"graph is a graph of NetworkX, not {type(graph).__name__}")
     nodes = list(graph.nodes)
     integers = all(type(node) is int and node >= 0 for node in nodes)
     ids = ids or ("integer" if integers else "string")

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ._anden import Database, InvalidInput, Table, View, kernels, table_of
+from ._anden import Database, InvalidInput, Result, Table, View, kernels, table_of
 
 Tree = dict[str, Any]
 Parameters = Sequence[Any] | Mapping[str, Any] | None
@@ -107,7 +107,8 @@ class _Names:
         if name not in QUERIES:
             if name == "triangles":
                 named = {"per_vertex": True, **named}
-            return getattr(self.view, name)(*arguments, details=True, **named).table()
+            result: Result = getattr(self.view, name)(*arguments, details=True, **named)
+            return result.table()
         keys = getattr(self.view, name)(*arguments, **named) or []
         columns: dict[str, Any] = {QUERIES[name]: keys}
         if name == "path":
@@ -305,7 +306,7 @@ class _Statement:
         return self._sql(self.tree)
 
     def _sql(self, tree: Tree) -> str:
-        return _scalar(self.cursor, "SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)])
+        return str(_scalar(self.cursor, "SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]))
 
 
 def _arguments(function: Tree) -> Iterator[tuple[str, Tree]]:
@@ -331,7 +332,7 @@ def _compared(condition: Tree, column: str, tables: set[str]) -> Tree | None:
     """The expression that equals a column of one of the tables; None if the condition says something else."""
     if condition["type"] != "COMPARE_EQUAL":
         return None
-    sides = [condition["left"], condition["right"]]
+    sides: list[Tree] = [condition["left"], condition["right"]]
     for side, other in (sides, sides[::-1]):
         names = [name.lower() for name in side.get("column_names", [])]
         is_column = names == [column] or (len(names) == 2 and names[1] == column and names[0] in tables)

@@ -77,6 +77,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"src": [1, "a"], "dst": [2, 3]}, TypeError, "'source' holds values of several types"),
     ({"src": [object()], "dst": [2]}, TypeError, "'source' holds values of several types"),
     ({"src": np.array([1j]), "dst": [2]}, TypeError, "'source' has the dtype complex128"),
+    ({"src": np.ma.array([1, 2], mask=[True, False]), "dst": [2, 3]}, anden.InvalidInput, "source.*found null"),
     ({"src": [True], "dst": [False]}, anden.InvalidInput, "Boolean"),
     ({"src": ["a"], "dst": ["b"], "ids": "integer"}, anden.InvalidInput, "source.*found 'a'"),
     ({"src": [1], "dst": [2], "idz": "dense"}, TypeError, "idz.*ids"),
@@ -192,6 +193,8 @@ def sorted_ends(edge: tuple[str, str, dict[str, Any]]) -> tuple[Any, ...]:
 
 
 def test_graphs_of_networkx_without_weights() -> None:
+    with pytest.raises(TypeError, match="graph is a graph of NetworkX, not list"):
+        anden.from_networkx([])  # type: ignore[arg-type]
     nx = pytest.importorskip("networkx")
     view = anden.from_networkx(nx.path_graph(3)).view()
     assert (view.directed, view.weighted, sorted(view)) == (False, False, [0, 1, 2])

@@ -41,7 +41,7 @@ enum RowKind {
 #[derive(Clone)]
 enum RowSource {
     /// Read from a view.
-    View { view: anden::View, opened: Arc<Opened>, kind: RowKind, columns: Vec<String> },
+    View { view: Box<anden::View>, opened: Arc<Opened>, kind: RowKind, columns: Vec<String> },
     /// In memory.
     Batches(Vec<RecordBatch>),
 }
@@ -123,7 +123,7 @@ impl Table {
         let schema = Arc::clone(batches_of(&view, kind, &columns)?.schema());
         let name = if kind == RowKind::Edges { "edges" } else { "vertices" };
         let opened = Arc::clone(opened);
-        Ok(Self { source: RowSource::View { view, opened, kind, columns }, schema, name })
+        Ok(Self { source: RowSource::View { view: Box::new(view), opened, kind, columns }, schema, name })
     }
 
     fn of_batch(batch: RecordBatch, name: &'static str) -> Self {
@@ -135,7 +135,7 @@ impl Table {
         Ok(match &self.source {
             RowSource::View { view, opened, kind, columns } => {
                 opened.require_open()?;
-                let batches = ViewBatches::try_new(view.clone(), |view| batches_of(view, *kind, columns))?;
+                let batches = ViewBatches::try_new((**view).clone(), |view| batches_of(view, *kind, columns))?;
                 Box::new(ViewReader { batches, schema: Arc::clone(&self.schema), opened: Arc::clone(opened) })
             }
             RowSource::Batches(batches) => {
@@ -241,7 +241,7 @@ impl Table {
     fn select(&self, columns: &Bound<'_, PyAny>) -> Result<Self> {
         let columns = columns_of(Some(columns))?;
         match &self.source {
-            RowSource::View { view, opened, kind, .. } => Self::of_view(view.clone(), opened, *kind, columns),
+            RowSource::View { view, opened, kind, .. } => Self::of_view((**view).clone(), opened, *kind, columns),
             RowSource::Batches(batches) => {
                 let place = |name: &String| {
                     let known = self.columns().join(", ");

@@ -19,6 +19,8 @@ use crate::error::{Result, wrong_type};
 
 /// Time between two looks for signals. Ctrl-C is to act within half a second.
 const LOOK: Duration = Duration::from_millis(50);
+/// Cancelled work removes its unfinished files within this time, unless it waits for an input.
+const LONGEST_CLEANUP: Duration = Duration::from_secs(10);
 
 /// The progress of one call, and the request to cancel it.
 #[derive(Debug, Default)]
@@ -95,28 +97,30 @@ pub fn run_watched<T: Send + 'static>(
                 // The thread is gone; this one does the work.
                 py.detach(error.0);
             }
-            let outcome = wait(py, watch, receiver);
-            give_back(thread);
+            let (outcome, has_ended) = wait(py, watch, receiver);
+            // A thread that is left with its work ends after it.
+            has_ended.then(|| give_back(thread));
             outcome
         }
         None => {
             py.detach(job);
-            wait(py, watch, receiver)
+            wait(py, watch, receiver).0
         }
     }
 }
 
-/// Waits for the answer. Signal handlers run meanwhile, and progress is shown.
-fn wait<T: Send>(py: Python<'_>, watch: &Watch, mut receiver: Receiver<anden::Result<T>>) -> Result<T> {
+/// Waits for the answer. Signal handlers run meanwhile, and progress is shown. Returns whether the work has ended, too:
+/// cancelled work that reads from a silent pipe is left to itself, because it may never look at the request.
+fn wait<T: Send>(py: Python<'_>, watch: &Watch, mut receiver: Receiver<anden::Result<T>>) -> (Result<T>, bool) {
     let start = Instant::now();
-    let mut raised: Option<PyErr> = None;
+    let mut raised: Option<(PyErr, Instant)> = None;
     let mut is_shown = false;
     let outcome = loop {
         let answer;
         (answer, receiver) = py.detach(move || (receiver.recv_timeout(LOOK), receiver));
         match answer {
-            Ok(outcome) => break outcome,
-            Err(RecvTimeoutError::Disconnected) => break Err(internal(&"a thread ended without an answer")),
+            Ok(outcome) => break Some(outcome),
+            Err(RecvTimeoutError::Disconnected) => break Some(Err(internal(&"a thread ended without an answer"))),
             Err(RecvTimeoutError::Timeout) => {}
         }
         let looked = py.check_signals().and_then(|()| {
@@ -125,16 +129,23 @@ fn wait<T: Send>(py: Python<'_>, watch: &Watch, mut receiver: Receiver<anden::Re
         });
         if let Err(error) = looked {
             watch.is_cancelled.store(true, Ordering::Relaxed);
-            raised.get_or_insert(error);
+            raised.get_or_insert((error, Instant::now()));
+        }
+        if raised.as_ref().is_some_and(|(_, since)| since.elapsed() > LONGEST_CLEANUP) {
+            break None;
         }
     };
-    if is_shown && let Some(reporter) = reporter(py) {
-        reporter.call1(py, (py.None(), 0, py.None(), start.elapsed().as_secs_f64()))?;
-    }
-    match raised {
-        Some(error) => Err(error.into()),
-        None => Ok(outcome?),
-    }
+    let is_told = match reporter(py).filter(|_| is_shown) {
+        Some(reporter) => reporter.call1(py, (py.None(), 0, py.None(), start.elapsed().as_secs_f64())).map(drop),
+        None => Ok(()),
+    };
+    let has_ended = outcome.is_some();
+    let result = match (raised, is_told, outcome) {
+        (Some((error, _)), ..) | (None, Err(error), _) => Err(error.into()),
+        (None, Ok(()), Some(outcome)) => outcome.map_err(Into::into),
+        (None, Ok(()), None) => Err(internal(&"a call was left without a request").into()),
+    };
+    (result, has_ended)
 }
 
 fn reporter(py: Python<'_>) -> Option<Py<PyAny>> {

@@ -124,6 +124,10 @@ fn column_of(name: &str, values: &Bound<'_, PyAny>) -> Result<ArrayRef> {
         Ok(array) => array.clone(),
         Err(_) => listed(name, values)?,
     };
+    // A masked array would show the values under its mask.
+    if array.hasattr("mask")? && array.ndim() == 1 {
+        return objects(name, array.as_any());
+    }
     if array.ndim() != 1 {
         return Err(invalid(format!("'{name}' has {} dimensions, one is expected", array.ndim())));
     }

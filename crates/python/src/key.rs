@@ -70,7 +70,7 @@ pub fn objects<'py, T>(
     let mut objects = Vec::with_capacity(items.size_hint().0);
     for item in items {
         objects.push(object(item)?);
-        if objects.len() % AT_ONCE == 0 {
+        if objects.len().is_multiple_of(AT_ONCE) {
             py.check_signals()?;
         }
     }

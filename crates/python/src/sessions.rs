@@ -8,7 +8,7 @@ use crate::error::{Result, invalid};
 /// The most threads that a caller may ask for.
 const MOST_THREADS: usize = 4096;
 
-/// The sessions of this process, by the number of threads. So many small databases share one set of threads.
+/// The sessions of this process, by the number of threads. Small databases share one set of threads.
 static SESSIONS: Mutex<Vec<(u32, usize, Session)>> = Mutex::new(Vec::new());
 
 /// A session with this many threads; 0: one for each core.

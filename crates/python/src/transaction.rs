@@ -324,7 +324,7 @@ impl Transaction {
         self.with(|tx| tx.set_edge(source, target, name, value))
     }
 
-    /// The value of a property of an edge; None if it has none. Of several parallel edges, that of the newest.
+    /// The value of a property of an edge; None if it has none. The newest of several parallel edges counts.
     fn get_edge<'py>(
         &self,
         py: Python<'py>,

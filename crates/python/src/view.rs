@@ -199,9 +199,8 @@ impl View {
     /// The key of the vertex with an id.
     fn key<'py>(&self, py: Python<'py>, id: &Bound<'_, PyAny>) -> Result<Bound<'py, PyAny>> {
         let view = self.open()?;
-        let id: u32 = id.extract().or_else(|_: PyErr| {
-            Err(wrong_or_invalid(id, &format!("a vertex id is an int from 0 to {}", view.vertex_bound())))
-        })?;
+        let wanted = || format!("a vertex id is an int from 0 to {}", view.vertex_bound());
+        let id: u32 = id.extract().map_err(|_: PyErr| wrong_or_invalid(id, &wanted()))?;
         Ok(key_object(py, &view.key(id)?)?)
     }
 

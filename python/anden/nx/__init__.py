@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from . import centrality, components, paths, structure  # noqa: F401 (each enters its functions)
 from .graph import Graph
 from .registry import FUNCTIONS, can_run, should_run
@@ -44,19 +43,6 @@ class BackendInterface:
         """Converts a graph of the backend; other results pass through."""
         return result.to_networkx() if isinstance(result, Graph) else result
 
-    @staticmethod
-    def on_start_tests(items: list[Any]) -> None:
-        """Marks the tests of NetworkX whose expectations are not results of the function under test."""
-        import pytest
-
-        for item in items:
-            reason = EXPECTED_FAILURES.get(item.nodeid.rpartition("/")[2])
-            if reason is not None:
-                item.add_marker(pytest.mark.xfail(reason=reason, strict=False))
-
-
-#: NetworkX's tests that fail with this backend, each with the reason.
-EXPECTED_FAILURES: dict[str, str] = {}
 
 for _name, _function in FUNCTIONS.items():
     setattr(BackendInterface, _name, staticmethod(_function.call))

@@ -92,11 +92,14 @@ def _rescaled(
     n = len(scores)
     if n < 3:
         return scores
-    correction = (n - 1) * (n - 2) if is_normalized else 1 if is_directed else 2
+    correction = 1 if is_directed else 2
+    num_sources = n - 1 if sources is None else len(sources)
     if sources is None:
-        return scores / correction
-    scale = np.full(n, (n - 1) / (len(sources) * correction))
-    scale[sources] = (n - 1) / ((len(sources) - 1) * correction) if len(sources) > 1 else math.nan
+        # A product, as in NetworkX: a quotient would differ in the last digit.
+        return scores * (1 / (num_sources * (n - 2)) if is_normalized else (n - 1) / (num_sources * correction))
+    top, pairs = (1, n - 2) if is_normalized else (n - 1, correction)
+    scale = np.full(n, top / (num_sources * pairs))
+    scale[sources] = top / ((num_sources - 1) * pairs) if num_sources > 1 else math.nan
     return scores * scale
 
 

@@ -131,7 +131,11 @@ class Graph:
     def of_networkx(cls, graph: nx.Graph[Any], weight: tuple[str, Any] | None = None) -> Graph:
         """Converts a graph of NetworkX; `weight` is an edge attribute and its default."""
         nodes = list(graph)
-        lists = [neighbors for _, neighbors in graph.adjacency()]
+        # The length of a filtered list may count neighbors that it does not show, so it becomes a dictionary.
+        lists = [
+            neighbors if type(neighbors) is dict else {node: neighbors[node] for node in neighbors}
+            for _, neighbors in graph.adjacency()
+        ]
         counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
         offsets = np.concatenate(([0], np.cumsum(counts)))
         flat: Iterable[Any] = chain.from_iterable(lists)

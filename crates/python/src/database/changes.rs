@@ -124,7 +124,7 @@ impl Database {
     /// durability : {"sync", "batched", "none"}, optional
     ///     Which crashes an answered transaction survives.
     /// checkpoint_every : int, optional
-    ///     Make a snapshot after each so many updates.
+    ///     Make a snapshot whenever this many updates were read.
     /// strict : bool
     ///     Refuse edges to missing vertices, and removals of what does not exist.
     ///
