@@ -70,8 +70,8 @@ fn sentences_of<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<Senten
     for (number, line) in outside_fences(lines) {
         let text = line.trim_start().trim_start_matches('>').trim();
         let item = list_item(text);
-        let is_apart = text.starts_with('|') || heading(text).is_some() || is_parameter(text);
-        if text.is_empty() || item.is_some() || is_apart || is_underline(text) {
+        let is_apart = text.starts_with('|') || heading(text).is_some() || is_numpydoc_head(text);
+        if text.is_empty() || item.is_some() || is_apart {
             paragraph.end(&mut sentences);
         }
         for cell in cells(item.unwrap_or(text)) {
@@ -85,15 +85,15 @@ fn sentences_of<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<Senten
     sentences
 }
 
-/// Whether the line underlines the heading above it.
-fn is_underline(line: &str) -> bool {
-    line.len() >= 3 && line.bytes().all(|byte| byte == b'-')
-}
-
-/// Whether the line names parameters and their type in the form of numpydoc: `first, second : int`.
-fn is_parameter(line: &str) -> bool {
-    let is_name = |name: &str| name.chars().all(|c| c.is_alphanumeric() || "_*".contains(c));
-    line.split_once(" : ").is_some_and(|(names, _)| names.split(", ").all(is_name))
+/// Whether a line is the head of a parameter in a docstring of Python, such as `source, target : key`, or the line under
+/// the head of a section.
+fn is_numpydoc_head(line: &str) -> bool {
+    let is_name = |name: &str| {
+        let name = name.trim_start_matches('*');
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    let is_rule = line.len() > 2 && line.bytes().all(|byte| byte == b'-');
+    is_rule || line.split_once(" : ").is_some_and(|(names, _)| names.split(", ").all(is_name))
 }
 
 /// The text of a list item such as `- text` or `12. text`.
@@ -247,6 +247,20 @@ mod tests {
             (10, "eight \""),
             (11, "nine"),
             (12, "ten"),
+        ];
+        assert_eq!(comments(text), owned(expected));
+    }
+
+    #[test]
+    fn parameters_of_docstrings_are_apart() {
+        let text = "/// Parameters\n/// ----------\n/// first, *rest : int\n///     The numbers,\n///     all of them.\n\
+                    /// then : bool\n///     Whether: so.\nfn f() {}";
+        let expected = [
+            (1, "Parameters"),
+            (3, "first, *rest : int"),
+            (4, "The numbers, all of them."),
+            (6, "then : bool"),
+            (7, "Whether: so."),
         ];
         assert_eq!(comments(text), owned(expected));
     }

@@ -1,15 +1,16 @@
 //! Changes of a database: batches of updates, their options and reports; and checkpoints.
 
+use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anden_base::VertexId;
-use anden_engine::{CommitStats, Durability, LiveStats, Missing, Op};
+use anden_engine::{CommitStats, Durability, ExclusiveCommit, LiveStats, Missing, Op};
 
 use crate::snapshot::SnapshotInfo;
 use crate::snapshot::require_short;
-use crate::{Database, Result};
+use crate::{Database, Error, Result};
 
-pub use crate::transaction::CommitGuard;
 pub use anden_engine::{
     AppendOptions, AppendReport, Applied, Changes, Committed, EdgeAction, EdgeId, EdgeWeight, ExpectedGraph,
     ExpectedWeights, Maintenance, NewEdge, Update,
@@ -51,8 +52,52 @@ pub struct ApplyReport {
     pub automatic_checkpoints: u64,
 }
 
+/// Keeps other commits out; see [`Database::keep_others_out`]. It stays on its thread.
+#[derive(Debug)]
+pub struct CommitGuard<'db> {
+    alone: ExclusiveCommit<'db>,
+    database: &'db Database,
+    /// The right to commit belongs to the thread.
+    _thread: PhantomData<*const ()>,
+}
+
+impl CommitGuard<'_> {
+    /// The guard of the engine, for a commit to this database.
+    pub(crate) fn of(&self, database: &Database) -> Result<&ExclusiveCommit<'_>> {
+        match Arc::ptr_eq(self.database.inner(), database.inner()) {
+            true => Ok(&self.alone),
+            false => Err(Error::InvalidInput("cannot commit: the guard belongs to another database".into())),
+        }
+    }
+}
+
 /// All methods fail on a database that is open for reading only.
 impl Database {
+    /// Waits until no other commit runs, and keeps other commits out until the guard is dropped. For retry loops of
+    /// your own, after several conflicts: [`Transaction::commit_alone`](crate::Transaction::commit_alone) then succeeds. [`transact`](Self::transact) does
+    /// this by itself.
+    ///
+    /// The thread that holds the guard must neither wait for a commit of another thread nor commit otherwise.
+    ///
+    /// ```
+    /// use anden::{Database, Options};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// let alone = db.keep_others_out()?;
+    /// let mut tx = db.begin()?;
+    /// if !tx.has_edge(1, 2)? {
+    ///     tx.add_edge(2, 1)?;
+    /// }
+    /// tx.commit_alone(&alone)?;
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The database is open for reading only; an earlier commit panicked.
+    pub fn keep_others_out(&self) -> Result<CommitGuard<'_>> {
+        Ok(CommitGuard { alone: self.inner().be_alone()?, database: self, _thread: PhantomData })
+    }
+
     /// Applies updates in one transaction: all of them, or none. Later views see the updates; existing views do not
     /// change. Adding an edge adds missing end vertices. Removing a missing edge or vertex does nothing.
     ///

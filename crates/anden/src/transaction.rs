@@ -1,17 +1,12 @@
 //! Transactions, by key.
 
-use std::marker::PhantomData;
-use std::sync::Arc;
-
 use anden_base::VertexId;
-use anden_engine::{
-    Committed, Durability, EdgeAction, EdgeWeight, ExclusiveCommit, NewEdge, OptimisticTransaction, TransactionGraph,
-    Update,
-};
+use anden_engine::{Committed, Durability, EdgeWeight, NewEdge, OptimisticTransaction, TransactionGraph, Update};
 use anden_graph::Direction;
 use anden_graph::property::OwnedValue;
 use anden_kernels::{Context, query};
 
+use crate::changes::{CommitGuard, EdgeAction};
 use crate::pinned::Pin;
 use crate::property::NewValue;
 use crate::query::{FoundEdge, Path, PathLength};
@@ -59,15 +54,6 @@ pub struct Transaction<'db> {
     database: &'db Database,
     /// Counts as an open view and keeps the version that the transaction reads.
     _pin: Pin,
-}
-
-/// Keeps other commits out; see [`Database::keep_others_out`]. It stays on its thread.
-#[derive(Debug)]
-pub struct CommitGuard<'db> {
-    alone: ExclusiveCommit<'db>,
-    database: &'db Database,
-    /// The right to commit belongs to the thread.
-    _thread: PhantomData<*const ()>,
 }
 
 impl Database {
@@ -136,31 +122,6 @@ impl Database {
             // The engine commits the returned transaction. A dropped one discards its writes.
             Ok((result, transaction.inner))
         })
-    }
-
-    /// Waits until no other commit runs, and keeps other commits out until the guard is dropped. For retry loops of
-    /// your own, after several conflicts: [`Transaction::commit_alone`] then succeeds. [`transact`](Self::transact) does
-    /// this by itself.
-    ///
-    /// The thread that holds the guard must neither wait for a commit of another thread nor commit otherwise.
-    ///
-    /// ```
-    /// use anden::{Database, Options};
-    ///
-    /// let db = Database::in_memory(Options::default())?;
-    /// let alone = db.keep_others_out()?;
-    /// let mut tx = db.begin()?;
-    /// if !tx.has_edge(1, 2)? {
-    ///     tx.add_edge(2, 1)?;
-    /// }
-    /// tx.commit_alone(&alone)?;
-    /// # Ok::<(), anden::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The database is open for reading only; an earlier commit panicked.
-    pub fn keep_others_out(&self) -> Result<CommitGuard<'_>> {
-        Ok(CommitGuard { alone: self.inner().be_alone()?, database: self, _thread: PhantomData })
     }
 
     /// Runs `body` on a view of everything committed. A read never waits for writers, never conflicts, and does not see
@@ -254,10 +215,7 @@ impl<'db> Transaction<'db> {
     /// # Errors
     /// As [`commit`](Self::commit). The guard belongs to another database.
     pub fn commit_alone(self, guard: &CommitGuard<'_>) -> Result<Committed> {
-        if !Arc::ptr_eq(self.database.inner(), guard.database.inner()) {
-            return Err(Error::InvalidInput("cannot commit: the guard belongs to another database".into()));
-        }
-        Ok(self.inner.commit_alone(&guard.alone)?)
+        Ok(self.inner.commit_alone(guard.of(self.database)?)?)
     }
 
     /// Sets the durability of this transaction, also inside [`Database::transact`]. Initially that of the database.

@@ -499,12 +499,10 @@ impl Database {
         self.opened.run(py, anden::Database::refresh)
     }
 
-    /// Create an index of a property, for `View.find_vertices`.
+    /// Create an index of a property, for `View.find_vertices`. Only vertices have indexes: ``of`` is ``"vertex"``.
     ///
     /// Parameters
     /// ----------
-    /// of : str
-    ///     What has the property: ``"vertex"``.
     /// name : str
     ///     The property.
     /// unique : bool
