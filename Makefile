@@ -13,7 +13,7 @@ PREFIX ?= $(or $(CARGO_HOME),$(HOME)/.cargo)
 INSTALLED := bin/anden share/bash-completion/completions/anden share/zsh/site-functions/_anden \
 	share/fish/vendor_completions.d/anden.fish
 
-.PHONY: help demo test install uninstall bench bench-quick fuzz-quick doc format wheel \
+.PHONY: help demo test install uninstall bench bench-quick fuzz-quick doc docs format wheel \
 	check-tools lint lint-fuzz test-rust test-python test-py-package program release smoke
 
 help:
@@ -22,7 +22,7 @@ help:
 	@echo 'make install      put anden on the PATH, with man pages and completions (PREFIX=DIR: below DIR);'
 	@echo '                  make uninstall takes them away'
 	@echo 'make wheel        the Python package, in $(TARGET)/wheels (ZIG=1: for systems with an old glibc)'
-	@echo 'make doc          the documentation of the crates, in $(TARGET)/doc'
+	@echo 'make doc          the documentation of the crates, in $(TARGET)/doc; docs: that of the Python package'
 	@echo 'make bench        the benchmarks (hours); bench-quick: on small graphs (minutes)'
 	@echo 'make fuzz-quick   100,000 damaged inputs for every parser'
 	@echo 'make format       format the Rust code'
@@ -134,6 +134,12 @@ lint-fuzz:
 
 doc:
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --lib --locked
+
+# The tests make the environment that has the package and pdoc.
+docs:
+	@PYTHON=$(PYTHON) python/run_tests --collect-only >/dev/null
+	@$(TARGET)/python/bin/python python/docs/build.py $(TARGET)/python-docs
+	@echo '$(TARGET)/python-docs/index.html'
 
 format:
 	cargo fmt --all

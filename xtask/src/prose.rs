@@ -221,20 +221,6 @@ mod tests {
     }
 
     #[test]
-    fn parameters_of_numpydoc_are_apart() {
-        let text = "One.\n\nParameters\n----------\na, b : int\n    Two\n    three.\n*c : str\n    Four: five : six\n";
-        let expected = [
-            (1, "One."),
-            (3, "Parameters"),
-            (5, "a, b : int"),
-            (6, "Two three."),
-            (8, "*c : str"),
-            (9, "Four: five : six"),
-        ];
-        assert_eq!(document(text), owned(expected));
-    }
-
-    #[test]
     fn comments_are_joined_by_kind() {
         let text = "//! One\n//! two.\n/// Three\n///\n/// four\nfn f() {\n    // five\n    // six\n    g(); // seven\n\
                     \x20   // eight \"\n    h(\"// no\") /* nine\n ten */\n}\n";
