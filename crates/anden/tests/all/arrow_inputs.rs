@@ -45,7 +45,7 @@ fn integers_of_any_width_are_keys() {
     let mixed = input([("source", signed), ("target", unsigned)]);
     for keys in [KeyScheme::Integer, KeyScheme::Dense] {
         let options = LoadOptions { graph: Options { keys, ..Options::default() }, ..LoadOptions::default() };
-        let (wide, mixed) = (load(&[wide.clone()], &options).unwrap(), load(&[mixed.clone()], &options).unwrap());
+        let [wide, mixed] = [&wide, &mixed].map(|input| load(std::slice::from_ref(input), &options).unwrap());
         assert_eq!(edges(&wide).len(), 70_000, "{keys:?}");
         assert_eq!(edges(&wide), edges(&mixed), "{keys:?}");
     }
