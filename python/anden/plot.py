@@ -134,7 +134,8 @@ def plot(
     _draw_edges(axes, points, shown)
     colors = _color_numbers(values_of(view, shown.keys, color, "color")) if color is not None else None
     areas = _areas(values_of(view, shown.keys, size, "size")) if size is not None else 40.0
-    axes.scatter(points[:, 0], points[:, 1], s=areas, c=colors, cmap="viridis", zorder=2)
+    scale = None if colors is None else "viridis"
+    axes.scatter(points[:, 0], points[:, 1], s=areas, c=colors, cmap=scale, zorder=2)
     if labels or (labels is None and len(shown.keys) <= MAX_LABELS):
         for key, (x, y) in zip(shown.keys, points, strict=True):
             axes.annotate(str(key), (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8)

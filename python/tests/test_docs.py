@@ -115,19 +115,28 @@ def test_notebooks_are_text_in_cells() -> None:
         assert text.count("\n# %%") >= 8, path
 
 
-def test_stubs_fit_the_module() -> None:
+def test_stubs_fit_the_module(tmp_path: Path) -> None:
     pytest.importorskip("mypy", reason="mypy is not installed")
-    command = [sys.executable, "-m", "mypy.stubtest", "anden._anden"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT / "python")
+    # Not all packages that the optional parts import have types.
+    config = tmp_path / "mypy.ini"
+    config.write_text("[mypy]\nignore_missing_imports = True\n")
+    command = [sys.executable, "-m", "mypy.stubtest", "--mypy-config-file", str(config), "anden._anden"]
+    # In a folder of its own, so that the installed package is checked.
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
-def test_public_types_are_complete() -> None:
-    pyright = shutil.which("pyright", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+def test_public_types_are_complete(tmp_path: Path) -> None:
+    # pyright asks the first `python` of the path where packages are.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    pyright = shutil.which("pyright", path=path)
     if pyright is None or subprocess.run([pyright, "--version"], capture_output=True, check=False).returncode != 0:
         pytest.skip("pyright is not installed, or lacks Node.js")
-    options = ["--verifytypes", "anden", "--ignoreexternal", "--outputjson", "--pythonpath", sys.executable]
-    done = subprocess.run([pyright, *options], capture_output=True, text=True, check=False, cwd=ROOT / "python")
+    options = ["--verifytypes", "anden", "--ignoreexternal", "--outputjson"]
+    environment = os.environ | {"PATH": path}
+    done = subprocess.run(
+        [pyright, *options], capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
+    )
     symbols = json.loads(done.stdout)["typeCompleteness"]["symbols"]
     # The modules below the package are not public, but for their names that the package exports.
     public = [symbol for symbol in symbols if re.match(r"anden\.(_anden\.\w+|\w+)(\.\w+)?$", symbol["name"])]

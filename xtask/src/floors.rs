@@ -81,7 +81,9 @@ fn read_plan(metadata: &Value) -> Result<Plan> {
         names.map(name).collect::<Option<_>>().with_context(|| format!("{key} holds something that is no name"))
     };
     plan.front_only = names("front-only", &metadata["front-only"])?;
-    plan.front_floor = metadata["front-floor"].as_u64().context("the root manifest has no front-floor")?;
+    if !plan.front_only.is_empty() {
+        plan.front_floor = metadata["front-floor"].as_u64().context("the root manifest has no front-floor")?;
+    }
     plan.without_circles = names("without-circles", &metadata["without-circles"])?;
     for (target, list) in metadata["only-in"].as_object().into_iter().flatten() {
         plan.only_in.insert(target.clone(), names("only-in", list)?);
