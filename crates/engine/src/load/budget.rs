@@ -3,7 +3,7 @@
 use crate::{Error, Result};
 
 /// The program itself, its stacks and tables, and the buffers of its output files.
-const FIXED_BYTES: u64 = 20 << 20;
+const FIXED_BYTES: u64 = 24 << 20;
 /// The largest block of text for one worker: with its edges, it stays in a second-level cache.
 const MAX_BLOCK_BYTES: usize = 1 << 20;
 /// The smallest block: no line is longer.
