@@ -103,7 +103,7 @@ fn a_load_has_few_files_open() {
         format!("{} {}\n", random >> 48, random >> 32 & 0xffff)
     };
     scene.write("edges.txt", (0..1_500_000).map(edge).collect::<String>());
-    let load = r#"ulimit -n 24; exec "$0" load db edges.txt --ids dense --memory 28M --threads 1"#;
+    let load = r#"ulimit -n 24; exec "$0" load db edges.txt --ids dense --memory 32M --threads 1"#;
     let mut shell = Command::new("bash");
     let output = shell.args(["-c", load, env!("CARGO_BIN_EXE_anden")]).current_dir(scene.path(".")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
