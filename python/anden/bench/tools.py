@@ -47,7 +47,7 @@ class Tool:
         self.given = given
         self.graph: Any = None
         # The time of `load` begins after the import.
-        self.library: Any = importlib.import_module(self.module)
+        self.peer: Any = importlib.import_module(self.module)
 
     def task(self, name: str) -> Callable[[], Any] | None:
         """The method for a task; none if the tool lacks it."""
@@ -73,7 +73,7 @@ class Anden(Tool):
     module = "anden"
 
     def load(self) -> Any:
-        self.db = self.library.load(self.given.folder / "graph.anden", self.given.edges, undirected=True, ids="dense")
+        self.db = self.peer.load(self.given.folder / "graph.anden", self.given.edges, undirected=True, ids="dense")
         self.graph = self.db.view()
         return self.graph.num_vertices, self.graph.num_edges
 
@@ -94,7 +94,7 @@ class Anden(Tool):
 
     def prepare_sssp(self) -> None:
         path = self.given.folder / "weighted.anden"
-        self.weighted_db = self.library.load(path, self.given.weighted, undirected=True, ids="dense", weights=True)
+        self.weighted_db = self.peer.load(path, self.given.weighted, undirected=True, ids="dense", weights=True)
         self.weighted = self.weighted_db.view()
 
     def sssp(self) -> Any:
@@ -118,45 +118,45 @@ class NetworkX(Tool):
     module = "networkx"
 
     def load(self) -> Any:
-        self.graph = self.library.read_edgelist(self.given.edges, nodetype=int, data=False)
+        self.graph = self.peer.read_edgelist(self.given.edges, nodetype=int, data=False)
         return self.graph.number_of_nodes(), self.graph.number_of_edges()
 
     def pagerank(self) -> Any:
         # NetworkX raises an error after a fixed number of iterations, so its own tolerance ends them.
-        return self.library.pagerank(self.graph)
+        return self.peer.pagerank(self.graph)
 
     as_pagerank = Tool.by_vertex
 
     def bfs(self) -> Any:
-        return self.library.single_source_shortest_path_length(self.graph, self.given.source)
+        return self.peer.single_source_shortest_path_length(self.graph, self.given.source)
 
     as_bfs = Tool.by_vertex
 
     def components(self) -> Any:
-        return self.library.number_connected_components(self.graph)
+        return self.peer.number_connected_components(self.graph)
 
     def prepare_sssp(self) -> None:
         data = [("weight", int)]
-        self.weighted = self.library.read_edgelist(self.given.weighted, nodetype=int, data=data)
+        self.weighted = self.peer.read_edgelist(self.given.weighted, nodetype=int, data=data)
 
     def sssp(self) -> Any:
-        return self.library.single_source_dijkstra_path_length(self.weighted, self.given.source)
+        return self.peer.single_source_dijkstra_path_length(self.weighted, self.given.source)
 
     as_sssp = Tool.by_vertex
 
     def triangles(self) -> Any:
-        return sum(self.library.triangles(self.graph).values()) // 3
+        return sum(self.peer.triangles(self.graph).values()) // 3
 
     def betweenness(self) -> Any:
         sources = self.given.sources
-        return self.library.betweenness_centrality_subset(self.graph, sources, list(self.graph))
+        return self.peer.betweenness_centrality_subset(self.graph, sources, list(self.graph))
 
     def as_betweenness(self, answer: Any) -> np.ndarray:
         # NetworkX halves the sums of an undirected graph.
         return 2 * self.by_vertex(answer)
 
     def kcore(self) -> Any:
-        return self.library.core_number(self.graph)
+        return self.peer.core_number(self.graph)
 
     as_kcore = Tool.by_vertex
 
@@ -165,7 +165,7 @@ class Igraph(Tool):
     module = "igraph"
 
     def load(self) -> Any:
-        self.graph = self.library.Graph.Read_Edgelist(str(self.given.edges), directed=False)
+        self.graph = self.peer.Graph.Read_Edgelist(str(self.given.edges), directed=False)
         return self.graph.vcount(), self.graph.ecount()
 
     def pagerank(self) -> Any:
@@ -179,7 +179,7 @@ class Igraph(Tool):
 
     def prepare_sssp(self) -> None:
         rows = _read_rows(self.given.weighted, 3)
-        self.weighted = self.library.Graph(n=self.given.num_vertices, edges=rows[:, :2])
+        self.weighted = self.peer.Graph(n=self.given.num_vertices, edges=rows[:, :2])
         self.weights = rows[:, 2].tolist()
 
     def sssp(self) -> Any:
@@ -202,72 +202,72 @@ class NetworKit(Tool):
     module = "networkit"
 
     def load(self) -> Any:
-        reader = self.library.graphio.EdgeListReader(" ", 0, "#", True, False)
+        reader = self.peer.graphio.EdgeListReader(" ", 0, "#", True, False)
         self.graph = reader.read(str(self.given.edges))
         return self.graph.numberOfNodes(), self.graph.numberOfEdges()
 
     def pagerank(self) -> Any:
-        ranks = self.library.centrality.PageRank(self.graph, damp=0.85)
+        ranks = self.peer.centrality.PageRank(self.graph, damp=0.85)
         ranks.maxIterations = ITERATIONS
         return ranks.run().scores()
 
     def bfs(self) -> Any:
-        search = self.library.distance.BFS(self.graph, self.given.source, storePaths=False)
+        search = self.peer.distance.BFS(self.graph, self.given.source, storePaths=False)
         return search.run().getDistances()
 
     as_bfs = staticmethod(lambda answer: _unreached(answer))
 
     def components(self) -> Any:
-        return self.library.components.ParallelConnectedComponents(self.graph).run().numberOfComponents()
+        return self.peer.components.ParallelConnectedComponents(self.graph).run().numberOfComponents()
 
     def prepare_sssp(self) -> None:
         rows = _read_rows(self.given.weighted, 3)
         data = (rows[:, 2].astype(np.float64), (rows[:, 0], rows[:, 1]))
-        self.weighted = self.library.GraphFromCoo(data, n=self.given.num_vertices, weighted=True, directed=False)
+        self.weighted = self.peer.GraphFromCoo(data, n=self.given.num_vertices, weighted=True, directed=False)
 
     def sssp(self) -> Any:
-        search = self.library.distance.Dijkstra(self.weighted, self.given.source, storePaths=False)
+        search = self.peer.distance.Dijkstra(self.weighted, self.given.source, storePaths=False)
         return search.run().getDistances()
 
     as_sssp = staticmethod(lambda answer: _unreached(answer))
 
     def triangles(self) -> Any:
         self.graph.indexEdges()
-        return sum(self.library.sparsification.TriangleEdgeScore(self.graph).run().scores()) // 3
+        return sum(self.peer.sparsification.TriangleEdgeScore(self.graph).run().scores()) // 3
 
     def kcore(self) -> Any:
-        return self.library.centrality.CoreDecomposition(self.graph).run().scores()
+        return self.peer.centrality.CoreDecomposition(self.graph).run().scores()
 
 
 class Rustworkx(Tool):
     module = "rustworkx"
 
     def load(self) -> Any:
-        self.graph = self.library.PyGraph.read_edge_list(str(self.given.edges))
+        self.graph = self.peer.PyGraph.read_edge_list(str(self.given.edges))
         return self.graph.num_nodes(), self.graph.num_edges()
 
     def bfs(self) -> Any:
-        return self.library.dijkstra_shortest_path_lengths(self.graph, self.given.source, lambda _: 1.0)
+        return self.peer.dijkstra_shortest_path_lengths(self.graph, self.given.source, lambda _: 1.0)
 
     def as_bfs(self, answer: Any) -> np.ndarray:
         return self.by_vertex({**dict(answer), self.given.source: 0.0})
 
     def components(self) -> Any:
-        return self.library.number_connected_components(self.graph)
+        return self.peer.number_connected_components(self.graph)
 
     def prepare_sssp(self) -> None:
-        self.weighted = self.library.PyGraph()
+        self.weighted = self.peer.PyGraph()
         self.weighted.add_nodes_from(range(self.given.num_vertices))
         rows = _read_rows(self.given.weighted, 3)
         self.weighted.add_edges_from(list(map(tuple, rows.tolist())))
 
     def sssp(self) -> Any:
-        return self.library.dijkstra_shortest_path_lengths(self.weighted, self.given.source, float)
+        return self.peer.dijkstra_shortest_path_lengths(self.weighted, self.given.source, float)
 
     as_sssp = as_bfs
 
     def kcore(self) -> Any:
-        return self.library.core_number(self.graph)
+        return self.peer.core_number(self.graph)
 
     def as_kcore(self, answer: Any) -> np.ndarray:
         return self.by_vertex(dict(answer))
@@ -283,14 +283,14 @@ class SciPy(Tool):
     def _matrix(self, rows: np.ndarray) -> Any:
         n = self.given.num_vertices
         weights = rows[:, 2].astype(np.float64) if rows.shape[1] == 3 else np.ones(len(rows))
-        half = self.library.coo_array((weights, (rows[:, 0], rows[:, 1])), shape=(n, n))
+        half = self.peer.coo_array((weights, (rows[:, 0], rows[:, 1])), shape=(n, n))
         return (half + half.T).tocsr()
 
     def pagerank(self) -> Any:
         return _power_iterations(self.given.num_vertices, self.graph.sum(axis=1), lambda x: self.graph @ x)
 
     def bfs(self) -> Any:
-        return self.library.csgraph.breadth_first_order(self.graph, self.given.source, directed=True)
+        return self.peer.csgraph.breadth_first_order(self.graph, self.given.source, directed=True)
 
     def as_bfs(self, answer: Any) -> np.ndarray:
         order, predecessors = answer
@@ -301,16 +301,16 @@ class SciPy(Tool):
         return hops
 
     def components(self) -> Any:
-        return self.library.csgraph.connected_components(self.graph, directed=False)[0]
+        return self.peer.csgraph.connected_components(self.graph, directed=False)[0]
 
     def prepare_sssp(self) -> None:
         self.weighted = self._matrix(_read_rows(self.given.weighted, 3))
 
     def sssp(self) -> Any:
-        return self.library.csgraph.dijkstra(self.weighted, indices=self.given.source)
+        return self.peer.csgraph.dijkstra(self.weighted, indices=self.given.source)
 
     def triangles(self) -> Any:
-        lower = self.library.tril(self.graph, k=-1, format="csr")
+        lower = self.peer.tril(self.graph, k=-1, format="csr")
         return int((lower @ lower).multiply(lower).sum())
 
 
@@ -320,7 +320,7 @@ class GraphBLAS(Tool):
     def __init__(self, given: Input) -> None:
         super().__init__(given)
         # The library starts with the first matrix.
-        self.library.Matrix(int, 1, 1)
+        self.peer.Matrix(int, 1, 1)
 
     def load(self) -> Any:
         self.graph = self._matrix(_read_rows(self.given.edges, 2))
@@ -330,10 +330,10 @@ class GraphBLAS(Tool):
         n = self.given.num_vertices
         sources, targets = np.concatenate((rows[:, 0], rows[:, 1])), np.concatenate((rows[:, 1], rows[:, 0]))
         values = np.tile(rows[:, 2].astype(np.float64), 2) if rows.shape[1] == 3 else 1.0
-        return self.library.Matrix.from_coo(sources, targets, values, nrows=n, ncols=n)
+        return self.peer.Matrix.from_coo(sources, targets, values, nrows=n, ncols=n)
 
     def pagerank(self) -> Any:
-        gb = self.library
+        gb = self.peer
         degrees = self.graph.reduce_rowwise(gb.monoid.plus).new()
         n = self.given.num_vertices
         rank = gb.Vector.from_scalar(1 / n, n)
@@ -347,7 +347,7 @@ class GraphBLAS(Tool):
         return answer.to_dense(fill_value=0.0)
 
     def bfs(self) -> Any:
-        gb, n = self.library, self.given.num_vertices
+        gb, n = self.peer, self.given.num_vertices
         hops = gb.Vector(int, n)
         frontier = gb.Vector.from_coo([self.given.source], [True], size=n)
         for level in range(MAX_ROUNDS):
@@ -364,7 +364,7 @@ class GraphBLAS(Tool):
         self.weighted = self._matrix(_read_rows(self.given.weighted, 3))
 
     def sssp(self) -> Any:
-        gb, n = self.library, self.given.num_vertices
+        gb, n = self.peer, self.given.num_vertices
         distances = gb.Vector.from_coo([self.given.source], [0.0], size=n)
         for _ in range(MAX_ROUNDS):
             before = distances.dup()
@@ -377,7 +377,7 @@ class GraphBLAS(Tool):
         return answer.to_dense(fill_value=np.inf)
 
     def triangles(self) -> Any:
-        gb = self.library
+        gb = self.peer
         lower = gb.select.tril(self.graph, -1).new()
         counts = lower.mxm(lower.T, gb.semiring.plus_pair).new(mask=lower.S)
         return int(counts.reduce_scalar(gb.monoid.plus).new().value)
@@ -391,7 +391,7 @@ class GraphMate(Tool):
         return self.graph.node_count(), self.graph.edge_count()
 
     def _load(self, kind: str, path: Path) -> Any:
-        gm = self.library
+        gm = self.peer
         return getattr(gm, kind).load(str(path), gm.Layout.Sorted, gm.FileFormat.EdgeList)
 
     def prepare_pagerank(self) -> None:
@@ -433,12 +433,12 @@ class GraphTool(Tool):
 
     def load(self) -> Any:
         options = {"delimiter": " "}
-        read = self.library.load_graph_from_csv
+        read = self.peer.load_graph_from_csv
         self.graph = read(str(self.given.edges), directed=False, hashed=False, csv_options=options)
         return self.graph.num_vertices(), self.graph.num_edges()
 
     def pagerank(self) -> Any:
-        return self.library.pagerank(self.graph, damping=0.85, epsilon=0, max_iter=ITERATIONS)
+        return self.peer.pagerank(self.graph, damping=0.85, epsilon=0, max_iter=ITERATIONS)
 
     def as_pagerank(self, answer: Any) -> np.ndarray:
         return np.asarray(answer.a)
@@ -446,34 +446,34 @@ class GraphTool(Tool):
     as_kcore = as_pagerank
 
     def bfs(self) -> Any:
-        return self.library.shortest_distance(self.graph, source=self.graph.vertex(self.given.source))
+        return self.peer.shortest_distance(self.graph, source=self.graph.vertex(self.given.source))
 
     def as_bfs(self, answer: Any) -> np.ndarray:
         hops = np.asarray(answer.a)
         return np.where(hops == np.iinfo(hops.dtype).max, np.inf, hops)
 
     def components(self) -> Any:
-        return len(self.library.label_components(self.graph)[1])
+        return len(self.peer.label_components(self.graph)[1])
 
     def triangles(self) -> Any:
-        return int(self.library.global_clustering(self.graph, ret_counts=True)[2])
+        return int(self.peer.global_clustering(self.graph, ret_counts=True)[2])
 
     def betweenness(self) -> Any:
-        return self.library.betweenness(self.graph, pivots=self.given.sources, norm=False)[0]
+        return self.peer.betweenness(self.graph, pivots=self.given.sources, norm=False)[0]
 
     def as_betweenness(self, answer: Any) -> np.ndarray:
         # The sums of an undirected graph are halved.
         return 2 * np.asarray(answer.a)
 
     def kcore(self) -> Any:
-        return self.library.kcore_decomposition(self.graph)
+        return self.peer.kcore_decomposition(self.graph)
 
 
 class DuckDB(Tool):
     module = "duckdb"
 
     def load(self) -> Any:
-        self.graph = self.library.connect(str(self.given.folder / "graph.duckdb"))
+        self.graph = self.peer.connect(str(self.given.folder / "graph.duckdb"))
         self.graph.execute("SET enable_progress_bar = false")
         columns = "columns = {'u': 'INTEGER', 'v': 'INTEGER'}, header = false, delim = ' '"
         self.graph.execute(f"CREATE TABLE half AS FROM read_csv('{self.given.edges}', {columns})")
@@ -542,13 +542,13 @@ class Polars(Tool):
     module = "polars"
 
     def load(self) -> Any:
-        pl = self.library
+        pl = self.peer
         half = pl.read_csv(self.given.edges, separator=" ", has_header=False, new_columns=["u", "v"])
         self.graph = pl.concat([half, half.select(u="v", v="u")])
         return self.graph["u"].n_unique(), len(half)
 
     def pagerank(self) -> Any:
-        pl, n = self.library, self.given.num_vertices
+        pl, n = self.peer, self.given.num_vertices
         arcs = self.graph.join(self.graph.group_by("u").len("degree"), on="u")
         ranks = arcs.select("u").unique().with_columns(rank=pl.lit(1 / n))
         for _ in range(ITERATIONS):
@@ -564,19 +564,19 @@ class Raphtory(Tool):
     module = "raphtory"
 
     def load(self) -> Any:
-        self.graph = self.library.Graph()
+        self.graph = self.peer.Graph()
         for source, target in _read_rows(self.given.edges, 2).tolist():
             self.graph.add_edge(0, source, target)
         return self.graph.count_nodes(), self.graph.count_edges()
 
     def components(self) -> Any:
-        return self.library.algorithms.weakly_connected_components(self.graph)
+        return self.peer.algorithms.weakly_connected_components(self.graph)
 
     def as_components(self, answer: Any) -> int:
         return len({found["component_id"] for found in answer.values()})
 
     def triangles(self) -> Any:
-        count = self.library.algorithms.local_triangle_count
+        count = self.peer.algorithms.local_triangle_count
         return sum(count(self.graph, node) for node in self.graph.nodes.id) // 3
 
 
@@ -586,7 +586,7 @@ class Ladybug(Tool):
     module = "ladybug"
 
     def load(self) -> Any:
-        kuzu = self.library
+        kuzu = self.peer
         self.graph = kuzu.Connection(kuzu.Database(str(self.given.folder / f"graph.{self.module}")))
         vertices = self.given.folder / f"{self.module}-vertices.csv"
         vertices.write_text("\n".join(map(str, range(self.given.num_vertices))) + "\n")
