@@ -74,8 +74,8 @@ impl CommitGuard<'_> {
 /// All methods fail on a database that is open for reading only.
 impl Database {
     /// Waits until no other commit runs, and keeps other commits out until the guard is dropped. For retry loops of
-    /// your own, after several conflicts: [`Transaction::commit_alone`](crate::Transaction::commit_alone) then succeeds. [`transact`](Self::transact) does
-    /// this by itself.
+    /// your own, after several conflicts: [`Transaction::commit_alone`](crate::Transaction::commit_alone) then succeeds.
+    /// [`transact`](Self::transact) does this by itself.
     ///
     /// The thread that holds the guard must neither wait for a commit of another thread nor commit otherwise.
     ///
