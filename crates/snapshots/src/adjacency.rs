@@ -160,7 +160,7 @@ impl AdjacencyView {
         let mut counts = PageCounts::default();
         for page in 0..self.num_pages() {
             let is_patched = spec.steps.iter().any(|(delta, _)| delta.touches(spec.direction, page));
-            let kind = match spec.lists().is_some_and(|lists| lists.is_dense(page)) {
+            let kind = match spec.lists().is_some_and(|lists| !lists.edges(page).is_empty()) {
                 _ if is_patched => &mut counts.patched,
                 true => &mut counts.dense,
                 false => &mut counts.empty,

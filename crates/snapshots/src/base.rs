@@ -224,7 +224,7 @@ impl BaseLists {
             return Err(file.corrupt(format!("{} rows expected, {} found", targets.len(), column.len())));
         }
         // With this last entry, every page ends where the next one begins.
-        index.push(IndexEntry { edge_base: targets.len() as u64, slot: 0, kind: PageKind::Empty });
+        index.push(IndexEntry::new(targets.len() as u64, None));
         Ok(Self::new(index, offsets, targets, weights, rows, rules))
     }
 
@@ -272,7 +272,7 @@ impl BaseLists {
         self.index.len() - 1
     }
 
-    /// Whether a page has edges.
+    /// Whether a page has offsets. Without, it has no edges.
     pub fn is_dense(&self, page: usize) -> bool {
         self.index.get(page).is_some_and(|entry| entry.kind == PageKind::Dense)
     }
@@ -282,7 +282,7 @@ impl BaseLists {
         self.index[page.min(self.num_pages())].edge_base
     }
 
-    /// Position of a page's offsets, if it has edges.
+    /// Position of a page's offsets, if it is dense.
     pub fn place(&self, page: usize) -> usize {
         self.index[page].slot as usize * PAGE_OFFSETS
     }
@@ -632,7 +632,7 @@ fn page_len(entry: &IndexEntry, next_base: u64) -> Option<u64> {
     match entry.kind {
         PageKind::Empty => len == 0,
         // Offsets within a page have 32 bits.
-        PageKind::Dense => (1..=u64::from(u32::MAX)).contains(&len),
+        PageKind::Dense => len <= u64::from(u32::MAX),
     }
     .then_some(len)
 }

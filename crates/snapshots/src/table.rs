@@ -2,7 +2,11 @@
 //!
 //! A page covers [`PAGE_VERTICES`] vertices. A dense page holds one more offset than vertices, relative to the page's
 //! first arc. So the length of a list is a difference of two offsets, and four bytes a vertex suffice for any number of
-//! edges. A page without edges is only an index entry.
+//! edges.
+//!
+//! Where each page before it has offsets, the place of a list follows from the vertex alone. So a few pages without
+//! edges have offsets too ([`PageSlots`]). The others are only index entries, since a graph may have few vertices with
+//! edges among billions of ids.
 
 use anden_base::VertexId;
 
@@ -27,7 +31,7 @@ pub(crate) const INDEX_ENTRY_BYTES: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum PageKind {
-    /// No vertex has edges.
+    /// No vertex has edges, and there are no offsets.
     Empty = 0,
     /// Offsets for every vertex.
     Dense = 1,
@@ -43,12 +47,45 @@ pub(crate) struct IndexEntry {
     pub kind: PageKind,
 }
 
+/// Gives the pages of a table their slots, in order.
+#[derive(Debug, Default)]
+pub(crate) struct PageSlots {
+    num_with_edges: u32,
+    num_without_edges: u32,
+}
+
+/// At most one in this many dense pages has no edges.
+const EDGELESS_SHARE: u32 = 8;
+
+impl PageSlots {
+    /// The slot of the next page; `None` if it is empty.
+    pub fn next(&mut self, has_edges: bool) -> Option<u32> {
+        if !has_edges && self.num_without_edges * EDGELESS_SHARE > self.num_with_edges {
+            return None;
+        }
+        let slot = self.num_dense();
+        *if has_edges { &mut self.num_with_edges } else { &mut self.num_without_edges } += 1;
+        Some(slot)
+    }
+
+    /// The number of dense pages.
+    pub fn num_dense(&self) -> u32 {
+        self.num_with_edges + self.num_without_edges
+    }
+}
+
 /// Number of pages of a graph.
 pub(crate) fn num_pages(vertex_bound: usize) -> usize {
     vertex_bound.div_ceil(PAGE_VERTICES)
 }
 
 impl IndexEntry {
+    /// The entry of a dense page with this slot, or of an empty one.
+    pub fn new(edge_base: u64, slot: Option<u32>) -> Self {
+        let kind = if slot.is_some() { PageKind::Dense } else { PageKind::Empty };
+        Self { edge_base, slot: slot.unwrap_or(0), kind }
+    }
+
     /// Encodes the entry.
     pub fn encode(&self, index: &mut Encoder) {
         index.u64(self.edge_base);
@@ -75,7 +112,7 @@ pub(crate) struct TableWriter {
     vertex_bound: usize,
     num_vertices: usize,
     edge_base: u64,
-    num_dense: u32,
+    slots: PageSlots,
     /// The offsets of the current page.
     offsets: Vec<u32>,
     index: Encoder,
@@ -85,8 +122,8 @@ impl TableWriter {
     /// A table in `file`, which is empty.
     pub fn new(mut file: FileWriter, vertex_bound: usize) -> Result<Self> {
         file.begin_section(SectionKind::Offsets)?;
-        let offsets = vec![0];
-        Ok(Self { file, vertex_bound, num_vertices: 0, edge_base: 0, num_dense: 0, offsets, index: Encoder::default() })
+        let (offsets, slots, index) = (vec![0], PageSlots::default(), Encoder::default());
+        Ok(Self { file, vertex_bound, num_vertices: 0, edge_base: 0, slots, offsets, index })
     }
 
     /// Appends the degrees of the next vertices.
@@ -117,16 +154,12 @@ impl TableWriter {
 
     fn end_page(&mut self) -> Result<()> {
         let num_edges = *self.offsets.last().expect("a page starts with an offset");
-        // An empty page stores no offsets, only its index entry.
-        if num_edges == 0 {
-            IndexEntry { edge_base: self.edge_base, slot: 0, kind: PageKind::Empty }.encode(&mut self.index);
-        } else {
-            let slot = self.num_dense;
-            IndexEntry { edge_base: self.edge_base, slot, kind: PageKind::Dense }.encode(&mut self.index);
+        let slot = self.slots.next(num_edges > 0);
+        IndexEntry::new(self.edge_base, slot).encode(&mut self.index);
+        if slot.is_some() {
             // The last page may have fewer vertices; the others get empty lists.
             self.offsets.resize(PAGE_OFFSETS, num_edges);
             self.file.append(bytemuck::cast_slice(&self.offsets))?;
-            self.num_dense += 1;
             self.edge_base += u64::from(num_edges);
         }
         self.offsets.clear();
@@ -187,6 +220,17 @@ mod tests {
     }
 
     #[test]
+    fn few_pages_without_edges_have_offsets() {
+        let mut slots = PageSlots::default();
+        let found: Vec<_> = (0..20).map(|page| slots.next(page >= 2)).collect();
+        // The first page may be one, and the second would be too many.
+        assert_eq!(found[..3], [Some(0), None, Some(1)]);
+        let later: Vec<_> = (0..4).map(|_| slots.next(false)).collect();
+        assert_eq!(later, [Some(19), Some(20), None, None]);
+        assert_eq!((slots.num_dense(), slots.next(true)), (21, Some(21)));
+    }
+
+    #[test]
     fn bases_go_on_where_offsets_end() {
         let disk = FaultStorage::default();
         let mut table = writer(&disk, 4 * PAGE_VERTICES + 1);
@@ -204,14 +248,15 @@ mod tests {
         let (first, all) = (u64::from(u32::MAX), u64::from(u32::MAX) + 7);
         let expected = [
             entry(0, 0, PageKind::Dense),
-            entry(first, 0, PageKind::Empty),
+            // Few pages have no edges yet.
             entry(first, 1, PageKind::Dense),
+            entry(first, 2, PageKind::Dense),
             entry(all, 0, PageKind::Empty),
             entry(all, 0, PageKind::Empty),
         ];
         assert_eq!(entries, expected);
         let offsets = file.values::<u32>(SectionKind::Offsets).unwrap();
-        assert_eq!(offsets.len(), 2 * PAGE_OFFSETS);
+        assert_eq!(offsets.len(), 3 * PAGE_OFFSETS);
         assert_eq!((offsets[0], offsets[1], offsets[PAGE_VERTICES]), (0, u32::MAX, u32::MAX));
     }
 }

@@ -15,7 +15,7 @@ use crate::column::SectionColumn;
 use crate::lists::ListRules;
 use crate::options::GraphOptions;
 use crate::rewritten::RewriteBudget;
-use crate::table::{IndexEntry, PAGE_OFFSETS, PageKind};
+use crate::table::{IndexEntry, PAGE_OFFSETS, PageSlots};
 
 /// Pages whose offsets a worker copies at once.
 const COPIED_PAGES: usize = 64;
@@ -47,23 +47,22 @@ pub(crate) struct ArrayLists {
 impl ArrayLists {
     /// Allocates lists with these offsets.
     pub fn new(options: &GraphOptions, pages: &[PageOffsets], pool: &Pool) -> Self {
-        let (mut index, mut edge_base, mut num_dense) = (Vec::with_capacity(pages.len() + 1), 0, 0);
+        let (mut index, mut edge_base) = (Vec::with_capacity(pages.len() + 1), 0);
+        let (mut slots, mut dense) = (PageSlots::default(), Vec::new());
         for page in pages {
-            let (kind, slot) = match page {
-                Some(_) => (PageKind::Dense, num_dense),
-                None => (PageKind::Empty, 0),
-            };
-            index.push(IndexEntry { edge_base, slot, kind });
-            num_dense += u32::from(page.is_some());
+            let slot = slots.next(page.is_some());
+            dense.extend(slot.map(|_| page.as_deref()));
+            index.push(IndexEntry::new(edge_base, slot));
             edge_base += page.as_ref().and_then(|offsets| offsets.last()).map_or(0, |&end| u64::from(end));
         }
-        index.push(IndexEntry { edge_base, slot: 0, kind: PageKind::Empty });
+        index.push(IndexEntry::new(edge_base, None));
         // Zeros take memory only where they are filled, by the workers.
-        let mut offsets = Array::zeros::<u32>(num_dense as usize * PAGE_OFFSETS);
-        let dense: Vec<&[u32]> = pages.iter().flatten().map(|offsets| &offsets[..]).collect();
+        let mut offsets = Array::zeros::<u32>(dense.len() * PAGE_OFFSETS);
         pool.for_each_part_mut(offsets.values_mut::<u32>(), COPIED_PAGES * PAGE_OFFSETS, |start, part| {
-            let copied = part.chunks_mut(PAGE_OFFSETS).zip(&dense[start / PAGE_OFFSETS..]);
-            copied.for_each(|(to, from)| to.copy_from_slice(from));
+            for (to, from) in part.chunks_mut(PAGE_OFFSETS).zip(&dense[start / PAGE_OFFSETS..]) {
+                // A page without edges keeps its zeros.
+                from.iter().for_each(|from| to.copy_from_slice(from));
+            }
         });
         let len = edge_base as usize;
         let weights = options.weight_type.map(|weight_type| {
