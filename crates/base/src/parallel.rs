@@ -64,26 +64,11 @@ impl Pool {
         self.num_threads
     }
 
-    /// Runs `body` on a worker. A kernel of many short loops should run inside one call.
-    pub fn enter<R: Send>(&self, body: impl FnOnce() -> R + Send) -> R {
-        match self.workers() {
-            Some(workers) => workers.install(body),
-            None => body(),
-        }
-    }
-
-    /// Runs `body(worker_index)` once on each worker: concurrently, or in turn in a forked child.
-    pub fn on_each_worker(&self, body: impl Fn(usize) + Sync) {
-        match self.workers() {
-            Some(workers) if self.num_threads > 1 => drop(workers.broadcast(|context| body(context.index()))),
-            _ => (0..self.num_threads).for_each(body),
-        }
-    }
-
     /// Calls `body(worker_index, chunk)` for chunks of at most `grain` that cover `range`.
     ///
     /// A range of at most one chunk runs on the calling thread as worker 0. So does any range if the pool has one
-    /// worker.
+    /// worker. In all loops, the caller begins at once, workers join as they wake, and the caller waits only for
+    /// workers that have begun.
     pub fn for_each_chunk(&self, range: Range<usize>, grain: usize, body: impl Fn(usize, Range<usize>) + Sync) {
         let grain = grain.max(1);
         if range.len() <= grain || self.num_threads == 1 {

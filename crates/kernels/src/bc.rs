@@ -65,7 +65,7 @@ pub fn bc<G: Graph>(ctx: &Context<'_>, graph: &G, params: &BcParams) -> Result<B
     let lean = ctx.must_save("bc", held + SEARCH_BYTES * bound, held + LEAN_BYTES * bound)?;
     let sources = params.sources.list(graph)?;
     ctx.progress.stage("betweenness centrality", Some(sources.len() as u64));
-    ctx.pool.enter(|| brandes(ctx, graph, sources, lean))
+    brandes(ctx, graph, sources, lean)
 }
 
 /// Bytes for each vertex: its score, its path count, its place in a level, and bitmaps.

@@ -69,7 +69,7 @@ pub fn bfs<G: Graph>(ctx: &Context<'_>, graph: &G, params: &BfsParams) -> Result
     require_vertex(graph, params.source)?;
     let lean =
         ctx.must_save("bfs", bytes_for(graph, HELD_BYTES + SEARCH_BYTES), bytes_for(graph, HELD_BYTES + LEAN_BYTES))?;
-    ctx.pool.enter(|| search(ctx, graph, params, lean))
+    search(ctx, graph, params, lean)
 }
 
 /// Bytes of a search for each vertex: hops, parents, and the bitmap.

@@ -97,13 +97,11 @@ pub fn cdlp<G: Graph>(ctx: &Context<'_>, graph: &G, params: &CdlpParams) -> Resu
     if let Some(order) = &params.order {
         require_all_vertices(graph, order)?;
     }
-    ctx.pool.enter(|| {
-        if Transposed::num_bytes(graph) > 0 {
-            LabelPropagation::new(ctx, &Transposed::build(ctx, graph)?, params, num_counts).run()
-        } else {
-            LabelPropagation::new(ctx, graph, params, num_counts).run()
-        }
-    })
+    if Transposed::num_bytes(graph) > 0 {
+        LabelPropagation::new(ctx, &Transposed::build(ctx, graph)?, params, num_counts).run()
+    } else {
+        LabelPropagation::new(ctx, graph, params, num_counts).run()
+    }
 }
 
 /// Checks that the order names every live vertex once.

@@ -73,7 +73,7 @@ pub fn closeness<G: Graph>(ctx: &Context<'_>, graph: &G, params: &ClosenessParam
     sources.sort_unstable();
     sources.dedup();
     ctx.progress.stage("closeness centrality", Some(sources.len() as u64));
-    ctx.pool.enter(|| search_all(ctx, graph, &sources, lean))
+    search_all(ctx, graph, &sources, lean)
 }
 
 fn search_all<G: Graph>(ctx: &Context<'_>, graph: &G, sources: &[VertexId], lean: bool) -> Result<ClosenessResult> {

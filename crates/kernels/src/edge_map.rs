@@ -2,8 +2,9 @@
 //!
 //! An algorithm defines the function ([`EdgeFunctor`]); [`edge_map`] alone decides how to visit the edges:
 //! - *push*: over the out-lists of the frontier. Several workers may meet at a target, so push calls the atomic update.
-//!   A small frontier is a list, cut into chunks of equally many edges, so that a hub does not delay the rest. A large
-//!   frontier is a bitmap, read in page order.
+//!   A small frontier is a list, cut into chunks of equally many edges, so that a hub does not delay the rest. A very
+//!   small one is pushed by the calling thread alone, with the plain update. A large frontier is a bitmap, read in page
+//!   order.
 //! - *pull*: over the in-lists of every vertex that may still be updated. One worker owns a target, so pull calls the
 //!   plain update, and stops reading a list once its owner is done.
 //!
@@ -79,7 +80,8 @@ pub trait EdgeFunctor<W = ()>: Sync {
     /// [`edge_map`], unless [`EdgeMapOptions::distinct`] is set.
     fn update_atomic(&self, source: VertexId, target: VertexId, weight: W) -> bool;
 
-    /// As [`update_atomic`](Self::update_atomic), while no other worker touches this target.
+    /// As [`update_atomic`](Self::update_atomic), while no other worker touches this target or one of the 64 that share
+    /// its word in a bitmap.
     fn update(&self, source: VertexId, target: VertexId, weight: W) -> bool {
         self.update_atomic(source, target, weight)
     }
@@ -193,7 +195,8 @@ fn run<W: Copy, G: Graph, L: EdgeMapLists<W, Offset = G::Offset>, F: EdgeFunctor
     graph.forget_needs();
     let run = EdgeMapRun { ctx, graph, lists, functor, distinct: options.distinct };
     let mut form = options.policy.choose(ctx, graph, frontier)?;
-    if form == policy::EdgeMapForm::SparsePush && options.lean {
+    let is_list = matches!(form, policy::EdgeMapForm::SerialPush | policy::EdgeMapForm::SparsePush);
+    if is_list && options.lean {
         // A push returns at most one vertex for each arc, so the arcs bound the list of the result.
         let size = frontier.len() as u64 + policy::out_arcs(ctx, graph, frontier);
         if size > bound as u64 / LEAN_PART {
@@ -209,7 +212,11 @@ fn run<W: Copy, G: Graph, L: EdgeMapLists<W, Offset = G::Offset>, F: EdgeFunctor
             frontier.make_dense(ctx.pool);
             run.dense_push(frontier)
         }
-        policy::EdgeMapForm::SparsePush => {
+        policy::EdgeMapForm::SerialPush if !graph.is_listening() => {
+            frontier.make_sparse(ctx.pool);
+            run.serial_push(frontier)
+        }
+        policy::EdgeMapForm::SerialPush | policy::EdgeMapForm::SparsePush => {
             frontier.make_sparse(ctx.pool);
             // Lists read in stored order are read once from a disk, with or without a prefetcher.
             if graph.is_listening() || ctx.reads_from_disk(graph) {

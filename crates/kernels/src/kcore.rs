@@ -86,13 +86,11 @@ pub fn kcore<G: Graph>(ctx: &Context<'_>, graph: &G, params: &KcoreParams) -> Re
     ctx.require_memory("kcore", num_bytes(1))?;
     let most = ctx.pool.num_threads().min(MAX_WORKERS);
     let num_workers = (1..=most).rev().find(|&workers| ctx.allows(num_bytes(workers))).unwrap_or(1);
-    ctx.pool.enter(|| {
-        if Transposed::num_bytes(graph) > 0 {
-            decompose(ctx, &Transposed::build(ctx, graph)?, params, num_workers)
-        } else {
-            decompose(ctx, graph, params, num_workers)
-        }
-    })
+    if Transposed::num_bytes(graph) > 0 {
+        decompose(ctx, &Transposed::build(ctx, graph)?, params, num_workers)
+    } else {
+        decompose(ctx, graph, params, num_workers)
+    }
 }
 
 fn decompose<G: Graph>(ctx: &Context<'_>, graph: &G, params: &KcoreParams, num_workers: usize) -> Result<KcoreResult> {

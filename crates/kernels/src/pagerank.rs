@@ -16,14 +16,14 @@
 //!
 //! # Algorithm
 //! A gather of `score / out_degree` for each edge reads memory at random, which takes most of the time on graphs larger
-//! than the caches. The *binned* variant cuts the vertices into partitions whose scores fit in the second-level cache.
+//! than the caches, unless most neighbors have similar ids. The *binned* variant cuts the vertices into partitions whose scores fit in the second-level cache.
 //! A round has two steps:
 //! 1. For each source partition, copy each score to one slot for each partition that its vertex has edges to. All reads
 //!    hit the cache, all writes are sequential.
 //! 2. For each target partition, add the slots at the targets. All writes hit the cache, all reads are sequential.
 //!
-//! The binned variant needs out-lists only. The *pull* variant sums the in-lists and prefetches the scores some edges
-//! ahead. The *push* variant gives each worker a range of targets, and each worker scans all out-lists for them. No
+//! The binned variant needs out-lists only. The *pull* variant sums the in-lists, several long ones side by side, because each
+//! addition to one sum waits for the last. The *push* variant gives each worker a range of targets, and each worker scans all out-lists for them. No
 //! variant uses atomics. Each adds the scores at a vertex in the order of the sources, so results are equal, bit for
 //! bit, at any number of threads. By weight, only pull and push exist.
 //!
@@ -47,10 +47,11 @@ mod score;
 mod verify;
 mod weighted;
 
+use std::ops::{ControlFlow, Range};
 use std::time::Instant;
 
 use anden_base::VertexId;
-use anden_graph::{Direction, Graph};
+use anden_graph::{Direction, Graph, Page};
 
 use crate::{Context, Error, Medium, Result};
 use bins::Bins;
@@ -79,9 +80,9 @@ pub enum Algorithm {
 /// The way in which scores travel along the edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// Binned if the scores exceed a cache and the budget allows. Otherwise pull, or push without in-edges. An explicit
-    /// [medium](crate::Medium) decides instead of the cache: memory takes bins if the budget allows, disk takes pull or
-    /// push.
+    /// Pull if a pull finds most scores in the cache, since there are few or the neighbors of a vertex have similar ids.
+    /// Otherwise binned if the budget allows, else pull, or push without in-edges. From a [disk](crate::Medium::Disk),
+    /// pull or push.
     #[default]
     Auto,
     /// By bins: 2 bytes an arc, and 6 or 10 for each pair of a source and a partition.
@@ -225,7 +226,9 @@ fn checked_sources(graph: &impl Graph, params: &PageRankParams) -> Result<Vec<Ve
 /// A variant, prepared for its first round.
 enum PreparedVariant<T> {
     Binned(Bins<T>),
-    Pull,
+    /// With room for the contributions of the next round, if the budget has it.
+    Pull(Vec<T>),
+    /// With room for the sums.
     Push(Vec<T>),
 }
 
@@ -233,7 +236,7 @@ impl<T: Score> PreparedVariant<T> {
     fn variant(&self) -> Variant {
         match self {
             Self::Binned(_) => Variant::Binned,
-            Self::Pull => Variant::Pull,
+            Self::Pull(_) => Variant::Pull,
             Self::Push(_) => Variant::Push,
         }
     }
@@ -255,7 +258,9 @@ fn run<T: Score>(
     };
     let sums_bytes = if may_push { bound * size_of::<T>() } else { 0 };
     ctx.require_memory("pagerank", num_bytes + sums_bytes as u64)?;
-    let mut state = PageRankState::<T>::new(ctx, graph, sources, |vertex| graph.degree(Direction::Out, vertex) as f64);
+    let mut state = PageRankState::<T>::new(ctx, graph, sources, |vertices, degrees| {
+        write_degrees(graph, vertices, |index, degree| degrees[index] = T::from_f64(degree as f64));
+    });
     let mut way = choose::<T>(ctx, graph, params, num_bytes)?;
     let (variant, bins_bytes) =
         (way.variant(), if let PreparedVariant::Binned(bins) = &way { bins.num_bytes() } else { 0 });
@@ -265,13 +270,31 @@ fn run<T: Score>(
 
     let (iterations, delta) = iterate(ctx, graph, params, &mut state, |state, round| match &mut way {
         PreparedVariant::Binned(bins) => bins.round(ctx, state, round),
-        PreparedVariant::Pull => direct::pull_round(ctx, graph, state, round),
+        PreparedVariant::Pull(next) => direct::pull_round(ctx, graph, next, state, round),
         PreparedVariant::Push(sums) => direct::push_round(ctx, graph, sums, state, round),
     })?;
     // Freed before the scores are widened, which takes this part of the budget.
     drop(way);
     let (scores, sum) = state.into_scores(ctx);
     Ok(PageRankResult { scores, iterations, delta, sum, variant, preparation_seconds, bins_bytes })
+}
+
+/// Calls `write` with the index and the out-degree of each vertex that has out-edges.
+fn write_degrees(graph: &impl Graph, vertices: Range<VertexId>, mut write: impl FnMut(usize, usize)) {
+    let first = vertices.start;
+    let _ = graph.for_each_page(Direction::Out, vertices, |page| {
+        match page {
+            // Degrees of a dense page come from its offsets, without a lookup for each vertex.
+            Page::Dense(page) => {
+                page.vertices().enumerate().for_each(|(i, v)| write((v - first) as usize, page.degree(i)))
+            }
+            Page::Patched(vertices) => {
+                vertices.for_each(|v| write((v - first) as usize, graph.degree(Direction::Out, v)));
+            }
+            Page::Empty(_) => {}
+        }
+        ControlFlow::Continue(())
+    });
 }
 
 /// Runs rounds until the limit or the tolerance ends them. Returns their number and the change of the last.
@@ -302,16 +325,18 @@ fn iterate<T: Score>(
     Ok((iterations, delta))
 }
 
-/// Below this many bytes of scores, a gather stays in the cache, and bins do not pay off.
-const CACHED_BYTES: usize = 1 << 20;
-
 fn choose<T: Score>(
     ctx: &Context<'_>,
     graph: &impl Graph,
     params: &PageRankParams,
     state_bytes: u64,
 ) -> Result<PreparedVariant<T>> {
-    let push = || PreparedVariant::Push(T::zeros(graph.vertex_bound()));
+    let bound = graph.vertex_bound();
+    let push = || PreparedVariant::Push(T::zeros(bound));
+    let pull = || {
+        let has_room = ctx.allows(state_bytes + (bound * size_of::<T>()) as u64);
+        PreparedVariant::Pull(T::zeros(if has_room { bound } else { 0 }))
+    };
     let variant = match (params.variant, ctx.medium) {
         // Bins would be a copy of a graph that is larger than memory.
         (Variant::Auto, Medium::Disk) if graph.has_lists(Direction::In) => Variant::Pull,
@@ -322,11 +347,11 @@ fn choose<T: Score>(
         Variant::Pull if !graph.has_lists(Direction::In) => {
             Err(Error::Unsupported { kernel: "pagerank by pull", needs: "in-edges: load the graph with them" })
         }
-        Variant::Pull => Ok(PreparedVariant::Pull),
+        Variant::Pull => Ok(pull()),
         Variant::Push => Ok(push()),
         Variant::Binned => Ok(PreparedVariant::Binned(Bins::build(ctx, graph, params.partition_bits, state_bytes)?)),
         Variant::Auto => {
-            let wanted = ctx.medium == Medium::Memory || graph.vertex_bound() * size_of::<T>() > CACHED_BYTES;
+            let wanted = !graph.has_lists(Direction::In) || !direct::reads_cache::<T>(graph);
             // The least size of the bins, 2 bytes an arc, tells early that the budget cannot hold them.
             let hopeful = wanted && ctx.allows(state_bytes + 2 * graph.num_arcs());
             // Bins beyond the budget are no error here: pull or push take over.
@@ -335,7 +360,7 @@ fn choose<T: Score>(
             }
             // The build also fails if it is cancelled.
             ctx.progress.check()?;
-            Ok(if graph.has_lists(Direction::In) { PreparedVariant::Pull } else { push() })
+            Ok(if graph.has_lists(Direction::In) { pull() } else { push() })
         }
     }
 }

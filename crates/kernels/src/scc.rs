@@ -86,7 +86,7 @@ pub fn scc<G: Graph>(ctx: &Context<'_>, graph: &G, _params: &SccParams) -> Resul
         return Ok(SccResult { labels: weak.labels, components: weak.components, largest: weak.largest });
     }
     ctx.require_memory("scc", bytes_for(graph, BYTES_A_VERTEX))?;
-    ctx.pool.enter(|| find(ctx, graph))
+    find(ctx, graph)
 }
 
 fn find<G: Graph>(ctx: &Context<'_>, graph: &G) -> Result<SccResult> {

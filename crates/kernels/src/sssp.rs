@@ -120,14 +120,14 @@ pub fn sssp<G: WeightedEdges>(ctx: &Context<'_>, graph: &G, params: &SsspParams)
         return Err(Error::Parameter(format!("delta must be above 0, and is {delta}")));
     }
     ctx.progress.stage("shortest paths", Some(graph.num_vertices() as u64));
-    let result = ctx.pool.enter(|| match graph.weight_type() {
+    let result = match graph.weight_type() {
         Some(WeightType::U32) => run::<u32, G>(ctx, graph, params),
         Some(WeightType::I64) => run::<i64, G>(ctx, graph, params),
         Some(WeightType::F32) => run::<f32, G>(ctx, graph, params),
         Some(WeightType::F64) => run::<f64, G>(ctx, graph, params),
         None if params.unit_weights => run::<u32, G>(ctx, graph, params),
         None => Err(Error::Unsupported { kernel: "sssp", needs: "edge weights, or to count every edge as 1" }),
-    })?;
+    }?;
     graph.check()?;
     Ok(result)
 }

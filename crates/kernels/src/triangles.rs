@@ -13,7 +13,8 @@
 //! The first ranks are *hubs*, whose lists are also kept as rows of bits. If `v` is a hub, the common vertices are the
 //! set bits that its row shares with the row of `u`. They are counted a cache line at a time, or tested one by one if
 //! `u` has only a few hubs. Otherwise a map of bytes tells the entries of the list of `v` that are in the list of `u`.
-//! Workers take a few vertices at a time. The count is an integer, so it does not depend on the distribution of work.
+//! A graph of small degree needs no copy: its lists are compared as they are, with ids as ranks. A sample of the
+//! vertices tells which way is cheaper. Workers take a few vertices at a time. The count is an integer, so it does not depend on the distribution of work.
 //!
 //! # Parameters
 //! The number of hubs. Their rows take its square over 16 bytes. A row is read once for each edge to a hub, so the rows
@@ -26,6 +27,7 @@
 //!   Science 2008: the bound, and separate treatment of high degrees (*new-vertex-listing*).
 
 pub(crate) mod by_vertex;
+mod direct;
 mod hubs;
 pub(crate) mod oriented;
 mod rows;
@@ -107,9 +109,18 @@ pub fn triangles(ctx: &Context<'_>, graph: &impl Graph, params: &TriangleParams)
     }
     let started = Instant::now();
     let bound = graph.vertex_bound();
+    // A number of hubs asks for the copy.
+    if params.num_hubs.is_none() && direct::is_cheaper(ctx, graph) {
+        let preparation_seconds = started.elapsed().as_secs_f64();
+        ctx.progress.stage("triangles: count", Some(bound as u64));
+        let triangles = direct::count(ctx, graph);
+        ctx.progress.check()?;
+        graph.check()?;
+        return Ok(TriangleResult { triangles, by_vertex: None, preparation_seconds, copy_bytes: 0, num_hubs: 0 });
+    }
     let copy_bytes = Oriented::num_bytes(graph, ctx.pool.num_threads()) + FIXED_BYTES;
     if streamed::is_wanted(ctx, graph, copy_bytes) {
-        return ctx.pool.enter(|| streamed::count(ctx, graph, params.num_hubs));
+        return streamed::count(ctx, graph, params.num_hubs);
     }
     ctx.require_memory("triangles", copy_bytes)?;
     let mut num_hubs = params.num_hubs.unwrap_or(DEFAULT_HUBS).min(bound);

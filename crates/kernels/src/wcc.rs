@@ -11,7 +11,7 @@
 //! Two methods find that part:
 //! - If one vertex neighbors a large share of all vertices, one pass grows its component. Each vertex with a neighbor
 //!   in the part joins, and later vertices see that at once. Membership is a bitmap that stays in the cache, and
-//!   reading a list ends at its first hit.
+//!   reading a list ends at its first hit. If most vertices are far from the hub, the other method runs instead.
 //! - Otherwise, as in the paper, each vertex is linked to two of its neighbors, and a sample of the vertices tells the
 //!   largest tree. The first link needs no random access: a list ascends, so the vertex points at the smaller of itself
 //!   and its first neighbor.
@@ -69,7 +69,7 @@ pub struct WccResult {
 pub fn wcc<G: Graph>(ctx: &Context<'_>, graph: &G, _params: &WccParams) -> Result<WccResult> {
     // Labels, sizes, and the bitmap of a core.
     ctx.require_memory("wcc", bytes_for(graph, 4 + 4 + 1))?;
-    ctx.pool.enter(|| afforest(ctx, graph))
+    afforest(ctx, graph)
 }
 
 fn afforest<G: Graph>(ctx: &Context<'_>, graph: &G) -> Result<WccResult> {

@@ -21,15 +21,12 @@ use crate::node::{PAGE_BITS, PAGE_VERTICES};
 use crate::options::Options;
 use crate::overlay::{Base, Listed, TransposedChanges, touch_lists};
 use crate::pins::Publisher;
-use crate::sort::{Bucket, SERIAL_BATCH, SERIAL_CHANGES, Space};
+use crate::sort::{Bucket, SERIAL_BATCH, Space};
 use crate::stale::Stale;
 use crate::state::{AdjacencyTable, NUM_ADJACENCY_TABLES, VersionState, WORDS};
 use crate::version::{Reader, TerraceShared, Version};
 use crate::{EntryValue, Error, Result};
 
-/// Workers help with batches up to this size as they wake. Larger batches are cut by all workers, which are then
-/// awake.
-const HELPED_BATCH: usize = SERIAL_CHANGES;
 /// Up to this many pinned versions, each publication checks them all. With more, it checks them less often.
 const FEW_PINNED: usize = 64;
 /// Above this many stale directories, they are rewritten at once, so that no later batch pays for all of them.
@@ -327,9 +324,8 @@ impl<W: EntryValue> Terrace<W> {
         let bound = self.vertex_bound();
         // Before any change, so that a refused batch has no effect.
         require_below(pool, changes, bound)?;
-        if self.workers.len() <= pool.num_threads() {
-            // One more for a caller that is not a worker of the pool.
-            self.workers.resize_with(pool.num_threads() + 1, Mutex::default);
+        if self.workers.len() < pool.num_threads() {
+            self.workers.resize_with(pool.num_threads(), Mutex::default);
             self.helpers.resize_with(pool.num_threads(), Mutex::default);
         }
         // Directories of pinned versions are rewritten before the table of newest pages changes.
@@ -344,10 +340,7 @@ impl<W: EntryValue> Terrace<W> {
                 let part = body(self, WorkerContext { pool, worker }, bucket.sort());
                 parts.lock().push((i, part));
             };
-            match changes.len() <= HELPED_BATCH {
-                true => pool.for_each_item_helped(buckets, apply),
-                false => pool.for_each_item(buckets, apply),
-            }
+            pool.for_each_item(buckets, apply);
             let mut parts = parts.into_inner();
             // Parts end in any order.
             parts.sort_unstable_by_key(|&(i, _)| i);

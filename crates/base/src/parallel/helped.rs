@@ -1,10 +1,15 @@
 //! Work that the caller begins alone, and that workers join as they wake.
+//!
+//! To wake a sleeping worker takes tens of microseconds, more than a short loop itself. So the caller waits for no
+//! worker that has not begun: a parallel loop never takes much longer than the same loop on one thread. And a worker
+//! watches for the next loop of the same thread for a while before it sleeps.
 
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -14,13 +19,16 @@ use super::Pool;
 const CLOSED: usize = 1 << (usize::BITS - 1);
 /// Number of spins before a caller that waits for helpers yields the processor.
 const LOOKS: usize = 64;
+/// How long a worker watches for the next loop: longer than the work between most loops of a kernel.
+const WATCH: Duration = Duration::from_micros(100);
 
 thread_local! {
     static IS_AT_WORK: Cell<bool> = const { Cell::new(false) };
+    static DESK: RefCell<Option<Arc<Desk>>> = const { RefCell::new(None) };
 }
 
 /// Marks this thread as busy with an offer. It must not help another one, even while it waits ([`Pool::share`]),
-/// because its worker index is in use.
+/// because the work may hold locks.
 struct AtWork;
 
 impl AtWork {
@@ -37,14 +45,88 @@ impl Drop for AtWork {
     }
 }
 
-type HelperWork<'a> = dyn Fn(usize) + Sync + 'a;
+/// The place where helpers find the present offer of one thread.
+struct Desk {
+    /// The pool whose workers were called.
+    pool: usize,
+    offer: Mutex<Option<Arc<Offer>>>,
+    /// Number of offers that were made.
+    num_offers: AtomicUsize,
+    /// Number of workers that will look for an offer: they were called, or they watch. These need no call.
+    num_coming: AtomicUsize,
+}
+
+impl Desk {
+    /// The desk of this thread, for a pool at this address.
+    fn of_this_thread(pool: usize) -> Arc<Self> {
+        DESK.with_borrow_mut(|desk| match desk {
+            Some(desk) if desk.pool == pool => Arc::clone(desk),
+            _ => {
+                let new = Self {
+                    pool,
+                    offer: Mutex::default(),
+                    num_offers: AtomicUsize::new(0),
+                    num_coming: AtomicUsize::new(0),
+                };
+                Arc::clone(desk.insert(Arc::new(new)))
+            }
+        })
+    }
+
+    /// Puts an offer on the desk. Returns the number of workers that will look at it.
+    fn put(&self, offer: &Arc<Offer>) -> usize {
+        *self.offer.lock() = Some(Arc::clone(offer));
+        self.num_offers.fetch_add(1, Ordering::SeqCst);
+        self.num_coming.load(Ordering::SeqCst)
+    }
+
+    /// Helps with the present offer and with those that follow soon. The caller counts as coming.
+    fn attend(&self) {
+        loop {
+            let num_offers = self.num_offers.load(Ordering::SeqCst);
+            self.num_coming.fetch_sub(1, Ordering::SeqCst);
+            let offer = self.offer.lock().clone();
+            offer.iter().for_each(|offer| offer.help());
+            self.num_coming.fetch_add(1, Ordering::SeqCst);
+            if !self.watch(num_offers) {
+                return;
+            }
+        }
+    }
+
+    /// Waits for more offers than `num_offers`. Returns false after [`WATCH`]: then the caller no longer counts as
+    /// coming.
+    fn watch(&self, num_offers: usize) -> bool {
+        let has_more = || self.num_offers.load(Ordering::SeqCst) != num_offers;
+        let started = Instant::now();
+        loop {
+            for _ in 0..LOOKS {
+                if has_more() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            // An offer that comes from here on sees that this worker is not coming, or the worker sees the offer.
+            self.num_coming.fetch_sub(1, Ordering::SeqCst);
+            // Other jobs of the pool come first: they may take long.
+            let has_done_others = !has_more() && rayon::yield_now() == Some(rayon::Yield::Executed);
+            if !has_more() && (has_done_others || started.elapsed() > WATCH) {
+                return false;
+            }
+            self.num_coming.fetch_add(1, Ordering::SeqCst);
+            std::thread::yield_now();
+        }
+    }
+}
+
+type OfferedWork<'a> = dyn Fn() + Sync + 'a;
 
 /// Work that helpers may join until the caller has finished the rest.
 struct Offer {
     /// Number of helpers at work, and [`CLOSED`].
     state: AtomicUsize,
     /// Valid while the offer is open or a helper is at work.
-    work: *const HelperWork<'static>,
+    work: *const OfferedWork<'static>,
     /// Panic of a helper.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
@@ -56,8 +138,8 @@ unsafe impl Send for Offer {}
 unsafe impl Sync for Offer {}
 
 impl Offer {
-    /// Does the work as `worker`, if the offer is still open.
-    fn help(&self, worker: usize) {
+    /// Does the work, if the offer is still open.
+    fn help(&self) {
         let Some(_at_work) = AtWork::begin() else { return };
         let entered = self
             .state
@@ -65,10 +147,10 @@ impl Offer {
         if entered.is_err() {
             return;
         }
-        // SAFETY: the state counts this helper, so `Closing` keeps `for_each_item_helped`, whose frame holds the
-        // work, from returning.
+        // SAFETY: the state counts this helper, so `Closing` keeps `with_helpers`, whose frame holds the work, from
+        // returning.
         let work = unsafe { &*self.work };
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(worker))) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
             // The caller raises the panic, as if it had run this part itself.
             *self.panic.lock() = Some(panic);
         }
@@ -78,12 +160,13 @@ impl Offer {
 }
 
 /// Closes an offer when dropped, also by a panic, and waits until no helper is at work.
-struct Closing<'a>(&'a Offer);
+struct Closing<'a>(&'a Offer, &'a Desk);
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
         // Relaxed: the flag only keeps helpers out. The load below orders their work before the return.
         self.0.state.fetch_or(CLOSED, Ordering::Relaxed);
+        *self.1.offer.lock() = None;
         let mut num_looks = 0;
         while self.0.state.load(Ordering::Acquire) != CLOSED {
             num_looks += 1;
@@ -93,36 +176,42 @@ impl Drop for Closing<'_> {
 }
 
 impl Pool {
-    /// Passes each item to the calling thread or to a worker, in the order of the items. The caller begins at once,
-    /// workers join as they wake, and the caller waits only for workers that have begun. A caller that is not a
-    /// worker has the number of threads as its index.
-    pub fn for_each_item_helped<T: Send>(&self, items: Vec<T>, body: impl Fn(usize, T) + Sync) {
-        let num_items = items.len();
-        let items = Mutex::new(items.into_iter());
-        let work = |worker: usize| loop {
-            let item = items.lock().next();
-            let Some(item) = item else { break };
-            body(worker, item);
-        };
-        let Some(workers) = self.workers() else { return work(self.num_threads) };
-        let own = workers.current_thread_index().unwrap_or(self.num_threads);
-        // The caller takes one item itself.
-        let num_helpers = self.num_threads.min(num_items).saturating_sub(1);
-        if num_helpers == 0 {
-            return work(own);
-        }
-        let erased: *const HelperWork<'_> = &work;
+    /// Runs `body(worker_index)` once with each index below [`num_threads`](Self::num_threads), on the calling thread
+    /// and on workers as they wake. The caller takes each index that no worker has taken, so a body must not wait for
+    /// another one.
+    pub fn on_each_worker(&self, body: impl Fn(usize) + Sync) {
+        let next = AtomicUsize::new(0);
+        self.with_helpers(self.num_threads - 1, || {
+            loop {
+                // Relaxed: the counter only hands out indexes.
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= self.num_threads {
+                    break;
+                }
+                body(index);
+            }
+        });
+    }
+
+    /// Runs `work` on the calling thread, and meanwhile on at most `num_helpers` workers. Waits only for workers that
+    /// have begun.
+    fn with_helpers(&self, num_helpers: usize, work: impl Fn() + Sync) {
+        let Some(workers) = self.workers().filter(|_| num_helpers > 0) else { return work() };
+        // Inside the work of another offer this thread has a desk in use.
+        let Some(_at_work) = AtWork::begin() else { return work() };
+        let erased: *const OfferedWork<'_> = &work;
         // SAFETY: only the lifetime changes. `Closing` keeps this call from returning while a helper follows the
         // pointer.
-        let erased = unsafe { std::mem::transmute::<*const HelperWork<'_>, *const HelperWork<'static>>(erased) };
+        let erased = unsafe { std::mem::transmute::<*const OfferedWork<'_>, *const OfferedWork<'static>>(erased) };
         let offer = Arc::new(Offer { state: AtomicUsize::new(0), work: erased, panic: Mutex::default() });
-        let _at_work = AtWork::begin();
-        let closing = Closing(&offer);
-        for _ in 0..num_helpers {
-            let offer = Arc::clone(&offer);
-            workers.spawn(move || offer.help(rayon::current_thread_index().unwrap_or_default()));
+        let desk = Desk::of_this_thread(std::ptr::from_ref(self).addr());
+        let closing = Closing(&offer, &desk);
+        for _ in desk.put(&offer)..num_helpers {
+            desk.num_coming.fetch_add(1, Ordering::SeqCst);
+            let desk = Arc::clone(&desk);
+            workers.spawn(move || desk.attend());
         }
-        work(own);
+        work();
         drop(closing);
         let panic = offer.panic.lock().take();
         if let Some(panic) = panic {
@@ -147,8 +236,8 @@ mod tests {
             for num_items in [0, 1, 2, 3, 50] {
                 for _ in 0..200 {
                     let done = Mutex::new(Vec::new());
-                    pool.for_each_item_helped((0..num_items).collect(), |worker, item: usize| {
-                        assert!(worker <= threads);
+                    pool.for_each_item((0..num_items).collect(), |worker, item: usize| {
+                        assert!(worker < threads);
                         done.lock().push(item);
                     });
                     let mut done = done.into_inner();
@@ -162,31 +251,24 @@ mod tests {
     #[test]
     fn no_index_is_used_twice_at_a_time() {
         let pool = Pool::new(3).unwrap();
-        let busy: Vec<AtomicBool> = (0..4).map(|_| AtomicBool::new(false)).collect();
-        for is_worker in [false, true] {
-            let found = Mutex::new(HashSet::new());
-            let work = |worker: usize, _: usize| {
-                assert!(!busy[worker].swap(true, Ordering::SeqCst));
-                found.lock().insert(worker);
-                wait_until("a worker helps", || found.lock().len() > 1);
-                // Gives the others time for items of their own.
-                (0..20).for_each(|_| std::thread::yield_now());
-                busy[worker].store(false, Ordering::SeqCst);
-            };
-            let run = || pool.for_each_item_helped((0..60).collect(), work);
-            if is_worker {
-                pool.enter(run)
-            } else {
-                run()
-            }
-            assert!(is_worker || found.lock().contains(&3), "the caller works too");
-        }
+        let busy: Vec<AtomicBool> = (0..3).map(|_| AtomicBool::new(false)).collect();
+        let (found, threads) = (Mutex::new(HashSet::new()), Mutex::new(HashSet::new()));
+        pool.for_each_item((0..60).collect(), |worker: usize, _: usize| {
+            assert!(!busy[worker].swap(true, Ordering::SeqCst));
+            found.lock().insert(worker);
+            threads.lock().insert(std::thread::current().id());
+            wait_until("a worker helps", || found.lock().len() > 1);
+            // Gives the others time for items of their own.
+            (0..20).for_each(|_| std::thread::yield_now());
+            busy[worker].store(false, Ordering::SeqCst);
+        });
+        assert!(threads.lock().contains(&std::thread::current().id()), "the caller works too");
     }
 
     #[test]
     fn thread_waiting_within_item_starts_no_other() {
         // A worker that does not come leaves its part to the thread that waits.
-        for (num_away, is_worker) in [(2, false), (0, false), (2, true), (0, true)] {
+        for num_away in [2, 0] {
             let pool = Pool::new(4).unwrap();
             let are_back = Arc::new(AtomicBool::new(false));
             for _ in 0..num_away {
@@ -197,11 +279,11 @@ mod tests {
                     }
                 });
             }
-            let scratch: Vec<Mutex<()>> = (0..5).map(|_| Mutex::default()).collect();
+            let scratch: Vec<Mutex<()>> = (0..4).map(|_| Mutex::default()).collect();
             let sum = AtomicUsize::new(0);
             let part_of = |_: usize, part: usize| {
                 // The subject: a part that takes a while, so that the thread that shares it waits.
-                std::thread::sleep(std::time::Duration::from_micros(20));
+                std::thread::sleep(Duration::from_micros(20));
                 part
             };
             let work = |worker: usize, item: usize| {
@@ -209,12 +291,7 @@ mod tests {
                 let parts = pool.share((0..8).collect(), part_of);
                 sum.fetch_add(parts.into_iter().sum::<usize>() + item, Ordering::Relaxed);
             };
-            let run = || (0..50).for_each(|_| pool.for_each_item_helped((0..8).collect(), work));
-            if is_worker {
-                pool.enter(run)
-            } else {
-                run()
-            }
+            (0..50).for_each(|_| pool.for_each_item((0..8).collect(), work));
             assert_eq!(sum.into_inner(), 50 * (8 * 28 + 28));
             are_back.store(true, Ordering::SeqCst);
         }
@@ -227,7 +304,7 @@ mod tests {
         std::thread::scope(|scope| {
             // Both workers stay busy until the other thread is done.
             scope.spawn(|| {
-                pool.on_each_worker(|_| {
+                pool.workers().unwrap().broadcast(|_| {
                     is_free.store(true, Ordering::SeqCst);
                     while !is_done.load(Ordering::SeqCst) {
                         std::thread::yield_now();
@@ -237,7 +314,7 @@ mod tests {
             while !is_free.load(Ordering::SeqCst) {
                 std::thread::yield_now();
             }
-            pool.for_each_item_helped(vec![1, 2, 3], |_, _| {});
+            pool.for_each_item(vec![1, 2, 3], |_, _| {});
             is_done.store(true, Ordering::SeqCst);
         });
     }
@@ -245,19 +322,20 @@ mod tests {
     #[test]
     fn panics_reach_the_caller() {
         let pool = Pool::new(2).unwrap();
-        for panicking in [0, 2] {
+        let caller = std::thread::current().id();
+        for caller_panics in [false, true] {
             let have_begun = [AtomicBool::new(false), AtomicBool::new(false)];
             let helped = catch_unwind(AssertUnwindSafe(|| {
-                pool.for_each_item_helped((0..40).collect(), |worker, _: usize| {
-                    have_begun[usize::from(worker == 2)].store(true, Ordering::SeqCst);
+                pool.for_each_item((0..40).collect(), |_, _: usize| {
+                    let is_caller = std::thread::current().id() == caller;
+                    have_begun[usize::from(is_caller)].store(true, Ordering::SeqCst);
                     let all_have = || have_begun.iter().all(|has_begun| has_begun.load(Ordering::SeqCst));
                     wait_until("the caller and a worker begin", all_have);
-                    // The caller, or a worker.
-                    assert!((worker == 2) != (panicking == 2), "on purpose");
+                    assert!(is_caller != caller_panics, "on purpose");
                 });
             }));
             assert!(helped.is_err());
         }
-        pool.for_each_item_helped(vec![1], |_, _| {});
+        pool.for_each_item(vec![1], |_, _| {});
     }
 }

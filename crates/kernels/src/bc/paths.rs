@@ -94,9 +94,9 @@ impl EdgeFunctor for Count<'_> {
 
     #[inline(always)]
     fn update(&self, source: VertexId, target: VertexId, (): ()) -> bool {
-        let sum = self.of(target) + self.of(source);
-        self.counts[target as usize].store(sum.to_bits(), Ordering::Relaxed);
-        true
+        let before = self.of(target);
+        self.counts[target as usize].store((before + self.of(source)).to_bits(), Ordering::Relaxed);
+        before == 0.0
     }
 
     #[inline(always)]

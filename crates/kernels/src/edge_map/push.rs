@@ -20,6 +20,32 @@ const MIN_PIECE: u64 = 1024;
 const PIECES_PER_WORKER: u64 = 16;
 
 impl<G: Graph, L, F> EdgeMapRun<'_, G, L, F> {
+    /// Pushes from a frontier that is a list with few edges, on this thread.
+    pub(super) fn serial_push<W: Copy>(&self, frontier: &VertexSubset) -> VertexSubset
+    where
+        L: EdgeMapLists<W>,
+        F: EdgeFunctor<W>,
+    {
+        let (list, bound) = (list_of(frontier), self.graph.vertex_bound());
+        let mut next = Vec::with_capacity(list.len());
+        for (index, &source) in list.iter().enumerate() {
+            announce(self.graph, L::PARTS, list, index);
+            let _ = self.lists.list(Direction::Out, source, |targets, weights| {
+                for (&target, &weight) in targets.iter().zip(weights) {
+                    if self.functor.condition(target) && self.functor.update(source, target, weight) {
+                        next.push(target);
+                    }
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        if self.distinct {
+            next.sort_unstable();
+            next.dedup();
+        }
+        VertexSubset::sparse(bound, next)
+    }
+
     /// Pushes from a frontier that is a list.
     pub(super) fn sparse_push<W: Copy>(&self, frontier: &VertexSubset) -> VertexSubset
     where

@@ -3,35 +3,71 @@
 use std::ops::{ControlFlow, Range};
 
 use anden_base::VertexId;
-use anden_base::simd::prefetch;
 use anden_graph::{DensePage, Direction, Graph, Page, PageOffset};
 
 use super::score::{BLOCK, PageRankBlockSums, PageRankState, Round, Score};
 use crate::Context;
 use crate::walk::for_each_out_list;
 
-/// Prefetch distance in edges: a few nanoseconds an edge make up for the latency of memory.
-const PREFETCH_EDGES: usize = 64;
+/// The bytes of contributions that stay in the second-level cache.
+const CACHED_BYTES: usize = 1 << 20;
 
-/// One round along the in-edges.
+/// Number of sampled lists, and of the entries of each.
+const SAMPLED_LISTS: usize = 256;
+const SAMPLED_ENTRIES: usize = 32;
+
+/// Whether a pull finds most contributions in the second-level cache: there are few, or most in-neighbors have ids near
+/// that of their vertex. Estimated from lists at even distances.
+pub(super) fn reads_cache<T: Score>(graph: &impl Graph) -> bool {
+    let (bound, num_cached) = (graph.vertex_bound(), CACHED_BYTES / size_of::<T>());
+    if bound <= num_cached {
+        return true;
+    }
+    let (mut num_near, mut num_seen) = (0, 0);
+    for vertex in (0..bound).step_by(bound / SAMPLED_LISTS) {
+        let _ = graph.for_each_fragment(Direction::In, vertex as VertexId, |list| {
+            let entries = list.iter().step_by(list.len().div_ceil(SAMPLED_ENTRIES).max(1));
+            for &source in entries {
+                num_seen += 1;
+                num_near += usize::from((source as usize).abs_diff(vertex) < num_cached / 2);
+            }
+            // The first fragment suffices for a sample.
+            ControlFlow::Break(())
+        });
+    }
+    2 * num_near > num_seen
+}
+
+/// Vertices of a block of a pull: the lists of a few thousand vertices may differ much in length.
+const PULL_BLOCK: usize = 1 << 12;
+
+/// One round along the in-edges. `next` has a number for each vertex, or is empty to save memory.
 pub(super) fn pull_round<T: Score>(
     ctx: &Context<'_>,
     graph: &impl Graph,
+    next: &mut Vec<T>,
     state: &mut PageRankState<T>,
     round: &Round<T>,
 ) -> Vec<PageRankBlockSums> {
-    let (parts, contributions) = state.parts(BLOCK);
+    let has_room = !next.is_empty();
+    let (parts, contributions) = state.parts(PULL_BLOCK);
     let contributions = &*contributions;
     let mut blocks = vec![PageRankBlockSums::default(); parts.len()];
-    let items = parts.into_iter().zip(&mut blocks).collect();
-    ctx.pool.for_each_item(items, |_, (mut part, block)| {
+    let room = next.chunks_mut(PULL_BLOCK).map(Some).chain(std::iter::repeat_with(|| None));
+    let items = parts.into_iter().zip(&mut blocks).zip(room).collect();
+    ctx.pool.for_each_item(items, |_, ((mut part, block), next)| {
         if !ctx.progress.is_cancelled() {
             let sums = in_sums(graph, part.vertices(), contributions);
             *block = part.rescore(round, &sums);
+            // While the scores are in the cache.
+            next.into_iter().for_each(|next| part.contribute(next));
         }
     });
-    // Only now: other workers read the old contributions until their blocks are done.
-    contribute(ctx, state);
+    match has_room {
+        true => state.replace_contributions(next),
+        // Only now: other workers read the old contributions until their blocks are done.
+        false => contribute(ctx, state),
+    }
     blocks
 }
 
@@ -64,20 +100,65 @@ fn in_sums<T: Score>(graph: &impl Graph, vertices: Range<VertexId>, contribution
     sums
 }
 
+/// Number of lists that are summed side by side. The entries of one list are added one after the other, and each
+/// addition waits for the last; those of several lists overlap.
+const LANES: usize = 4;
+
+/// A list that is being summed.
+#[derive(Clone, Copy)]
+struct Lane<'a, T> {
+    index: usize,
+    rest: &'a [VertexId],
+    sum: T,
+}
+
+/// From this mean degree on, lists are summed side by side. Additions along shorter lists overlap by themselves.
+const LONG_LISTS: usize = 16;
+
+/// Adds the contributions along the lists of a page, each list in its order.
 fn add_page<T: Score, O: PageOffset>(page: &DensePage<'_, O>, contributions: &[T], sums: &mut [T]) {
-    let all = page.all_targets();
-    let mut start = 0;
-    for (index, sum) in sums.iter_mut().enumerate().take(page.len()) {
-        let list = page.list(index);
-        let ahead = all.get(start + PREFETCH_EDGES..).unwrap_or(&[]);
-        // The last entries of a page have no entry to prefetch, so the first loop needs no check.
-        let (with, without) = list.split_at(list.len().min(ahead.len()));
-        for (&source, &later) in with.iter().zip(ahead) {
-            prefetch(contributions, later as usize);
-            *sum += contributions[source as usize];
+    if page.all_targets().len() > LONG_LISTS * page.len() {
+        return add_long_lists(page, contributions, sums);
+    }
+    for (sum, (_, list)) in sums.iter_mut().zip(page.lists()) {
+        *sum = sum_of(list, contributions, T::default());
+    }
+}
+
+/// `sum` and the contributions along a list, in its order.
+#[inline(always)]
+fn sum_of<T: Score>(list: &[VertexId], contributions: &[T], mut sum: T) -> T {
+    // A local number, which stays in a register.
+    list.iter().for_each(|&source| sum += contributions[source as usize]);
+    sum
+}
+
+fn add_long_lists<T: Score, O: PageOffset>(page: &DensePage<'_, O>, contributions: &[T], sums: &mut [T]) {
+    let mut next = 0..page.len().min(sums.len());
+    let mut lanes = [Lane { index: 0, rest: &[], sum: T::default() }; LANES];
+    'page: loop {
+        for lane in &mut lanes {
+            while lane.rest.is_empty() {
+                // The first time, this writes the 0 that is there.
+                sums[lane.index] += lane.sum;
+                lane.sum = T::default();
+                let Some(index) = next.next() else { break 'page };
+                (lane.index, lane.rest) = (index, page.list(index));
+            }
         }
-        without.iter().for_each(|&source| *sum += contributions[source as usize]);
-        start += list.len();
+        let len = lanes.iter().map(|lane| lane.rest.len()).min().unwrap_or(0);
+        let [a, b, c, d] = lanes.each_mut().map(|lane| lane.rest.split_off(..len).unwrap_or(&[]));
+        // A copy, which stays in registers.
+        let mut totals = lanes.map(|lane| lane.sum);
+        for (((&a, &b), &c), &d) in a.iter().zip(b).zip(c).zip(d) {
+            for (total, source) in totals.iter_mut().zip([a, b, c, d]) {
+                *total += contributions[source as usize];
+            }
+        }
+        lanes.iter_mut().zip(totals).for_each(|(lane, total)| lane.sum = total);
+    }
+    for lane in lanes {
+        sums[lane.index] += sum_of(lane.rest, contributions, lane.sum);
     }
 }
 

@@ -105,12 +105,12 @@ impl<T: Score> PageRankState<T> {
         ((bound + TABLE_LEN) * 3 * size_of::<T>()) as u64
     }
 
-    /// The initial state. `degree` returns the out-degree of a vertex, or the sum of its out-weights.
+    /// The initial state. `degrees` writes the out-degrees of vertices, or the sums of their out-weights.
     pub(super) fn new(
         ctx: &Context<'_>,
         graph: &impl Graph,
         sources: Vec<VertexId>,
-        degree: impl Fn(VertexId) -> f64 + Sync,
+        degrees: impl Fn(Range<VertexId>, &mut [T]) + Sync,
     ) -> Self {
         let bound = graph.vertex_bound();
         let num_vertices = graph.num_vertices();
@@ -125,18 +125,18 @@ impl<T: Score> PageRankState<T> {
         };
         let blocks = state.inverse_degrees.chunks_mut(BLOCK).zip(state.scores.chunks_mut(BLOCK));
         let blocks = blocks.zip(state.contributions.chunks_mut(BLOCK)).enumerate();
+        let has_dead = num_vertices < bound;
         ctx.pool.for_each_item(blocks.collect(), |_, (block, ((inverse_degrees, scores), contributions))| {
+            let first = block * BLOCK;
+            degrees(first as VertexId..(first + inverse_degrees.len()) as VertexId, inverse_degrees);
             for (i, inverse) in inverse_degrees.iter_mut().enumerate() {
-                let vertex = (block * BLOCK + i) as VertexId;
-                let degree = degree(vertex);
-                if !graph.is_live(vertex) {
+                if has_dead && !graph.is_live((first + i) as VertexId) {
                     *inverse = T::from_f64(-1.0);
                     continue;
                 }
                 // A dangling vertex keeps the inverse 0.
-                if degree > 0.0 {
-                    *inverse = T::from_f64(1.0 / degree);
-                }
+                let degree = inverse.to_f64();
+                *inverse = T::from_f64(if degree > 0.0 { 1.0 / degree } else { 0.0 });
                 scores[i] = start;
                 contributions[i] = start * *inverse;
             }
@@ -179,6 +179,11 @@ impl<T: Score> PageRankState<T> {
             scores[chunk].iter().map(|score| score.to_f64()).sum::<f64>()
         });
         (T::widened(ctx, scores), sums.into_iter().sum())
+    }
+
+    /// Exchanges the contributions for those of the next round.
+    pub(super) fn replace_contributions(&mut self, next: &mut Vec<T>) {
+        std::mem::swap(&mut self.contributions, next);
     }
 
     /// The vertices cut into parts of `len`, for different workers, and the contributions.

@@ -76,7 +76,10 @@ fn run<W: Weight, T: Score, G: WeightedEdges>(
     ctx.require_memory(KERNEL, PageRankState::<T>::num_bytes(bound) + 8 * bound as u64)?;
     ctx.progress.stage("pagerank: prepare", None);
     let strengths = strengths::<W, T, G>(ctx, graph)?;
-    let mut state = PageRankState::<T>::new(ctx, graph, sources, |vertex| strengths[vertex as usize]);
+    let mut state = PageRankState::<T>::new(ctx, graph, sources, |vertices, degrees| {
+        let strengths = &strengths[vertices.start as usize..vertices.end as usize];
+        degrees.iter_mut().zip(strengths).for_each(|(degree, &strength)| *degree = T::from_f64(strength));
+    });
     drop(strengths);
     let mut sums = T::zeros(if variant == Variant::Push { bound } else { 0 });
     let preparation_seconds = started.elapsed().as_secs_f64();

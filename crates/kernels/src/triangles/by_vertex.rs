@@ -65,7 +65,7 @@ pub(crate) fn find(
     let started = Instant::now();
     let least = least_bytes(ctx, graph);
     if streamed::is_wanted(ctx, graph, least) {
-        return ctx.pool.enter(|| streamed::by_vertex(ctx, graph, kernel, noted));
+        return streamed::by_vertex(ctx, graph, kernel, noted);
     }
     let by_arcs = noted == Noted::Arcs;
     ctx.require_memory(kernel, least)?;

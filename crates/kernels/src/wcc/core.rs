@@ -61,6 +61,9 @@ impl<G: Graph> WccSearch<'_, G> {
         if both {
             let _ = self.graph.for_each_fragment(Direction::In, hub, &mut join_all);
         }
+        if self.is_far(&core) {
+            return self.link_outside_sample();
+        }
         self.each_chunk(|chunk| {
             self.forest.plant(chunk.clone());
             self.each_page(Direction::Out, chunk.clone(), |page| self.join(page, &core, Direction::Out));
@@ -86,6 +89,27 @@ impl<G: Graph> WccSearch<'_, G> {
             });
         })?;
         Ok(Some(first))
+    }
+
+    /// Whether most arcs, by a sample, belong to vertices without a neighbor in the core. In a graph of long paths, one
+    /// pass finds only the vicinity of the hub, and links of all others cost more than the sampled method.
+    fn is_far(&self, core: &AtomicBitmap) -> bool {
+        let (mut far, mut all) = (0, 0);
+        for v in self.forest.sample() {
+            let (mut degree, mut is_near) = (0, contains(core, v));
+            let mut see = |list: &[VertexId]| {
+                degree += list.len();
+                is_near = is_near || list.iter().any(|&u| contains(core, u));
+                ControlFlow::Continue(())
+            };
+            let _ = self.graph.for_each_fragment(Direction::Out, v, &mut see);
+            if self.lists() == WccLists::Both {
+                let _ = self.graph.for_each_fragment(Direction::In, v, &mut see);
+            }
+            all += degree;
+            far += if is_near { 0 } else { degree };
+        }
+        far > all / 2
     }
 
     /// Links every vertex to all its out-neighbors, in stored order.

@@ -1,7 +1,10 @@
 //! PageRank against its serial verifier, on every graph, kind of view, variant and number of threads.
 
+use std::collections::BTreeSet;
+
 use anden_base::parallel::Pool;
 use anden_base::progress::CancelFlag;
+use anden_base::random::Random;
 use anden_graph::{Csr, CsrBuilder, Direction, Graph, GraphKind, Weight, WeightedEdges};
 use anden_kernels::pagerank::{
     Algorithm, PageRankParams, PageRankResult, Precision, Variant, pagerank, verify, verify_weighted, weighted_pagerank,
@@ -46,6 +49,34 @@ fn every_variant_agrees_with_the_check() {
             check(name, csr, &params);
         }
     });
+}
+
+/// 300 vertices with at most `num_arcs` arcs, whose in-lists have very different lengths.
+fn with_lists_of_many_lengths(num_arcs: u32) -> Csr {
+    let mut builder = CsrBuilder::<u32>::new(GraphKind::Directed, 300);
+    let mut random = Random::new(7);
+    let mut arc = |_| {
+        // Low targets are frequent.
+        let bound = 1 + random.below(300);
+        (random.below(300), random.below(bound))
+    };
+    let arcs: BTreeSet<_> = (0..num_arcs).map(&mut arc).collect();
+    arcs.into_iter().for_each(|(source, target)| builder.edge(source, target, 1));
+    builder.build().expect("edges are in range")
+}
+
+#[test]
+fn scores_are_summed_in_the_order_of_the_sources() {
+    let pool = Pool::new(2).expect("threads start");
+    // Short lists are summed in groups, long ones side by side.
+    for num_arcs in [500, 2000, 20_000] {
+        let graph = with_lists_of_many_lengths(num_arcs);
+        let scores = [Variant::Pull, Variant::Push, Variant::Binned].map(|variant| {
+            let params = PageRankParams { variant, iterations: Some(9), ..PageRankParams::default() };
+            run(&Context::new(&pool), &graph, &params).scores
+        });
+        assert!(scores[0] == scores[1] && scores[1] == scores[2], "{num_arcs} arcs");
+    }
 }
 
 #[test]
@@ -272,11 +303,12 @@ fn a_budget_turns_bins_off() {
 }
 
 #[test]
-fn a_medium_that_is_chosen_decides_the_variant() {
+fn disk_takes_no_bins() {
     let (graph, pool) = (ring(), Pool::new(2).expect("threads start"));
     let cases = [
         (Medium::Auto, true, Variant::Pull),
-        (Medium::Memory, true, Variant::Binned),
+        (Medium::Memory, true, Variant::Pull),
+        (Medium::Memory, false, Variant::Binned),
         (Medium::Disk, true, Variant::Pull),
         (Medium::Disk, false, Variant::Push),
     ];

@@ -11,6 +11,11 @@ fn check(name: &str, graph: &impl Graph) -> u64 {
     let mut counts = Vec::new();
     for threads in [1, 3] {
         let pool = Pool::new(threads).expect("threads start");
+        // Without a number of hubs, a graph of small degree is counted without a copy.
+        let result = triangles(&Context::new(&pool), graph, &TriangleParams::default());
+        let result = result.unwrap_or_else(|error| panic!("{name}: {error}"));
+        verify(graph, &result).unwrap_or_else(|error| panic!("{name}, by itself: {error}"));
+        counts.push(result.triangles);
         for num_hubs in [0, 1, 5, 70, 1000] {
             let what = format!("{name}, {num_hubs} hubs, {threads} threads");
             for by_vertex in [false, true] {
@@ -72,6 +77,22 @@ fn counts_are_known() {
         }
     });
     assert_eq!(num_known, 12);
+}
+
+#[test]
+fn graphs_of_small_degree_need_no_copy() {
+    let pool = Pool::new(2).expect("threads start");
+    let copy_bytes = |graph: &anden_graph::Csr| {
+        triangles(&Context::new(&pool), graph, &TriangleParams::default()).expect("nothing limits it").copy_bytes
+    };
+    let mut builder = CsrBuilder::<u32>::new(GraphKind::Undirected, 3000);
+    // Each vertex closes a triangle with the two before it.
+    (2..3000).for_each(|v| [1, 2].iter().for_each(|back| builder.edge(v, v - back, 1)));
+    let strip = builder.build().expect("edges are in range");
+    assert_eq!(copy_bytes(&strip), 0);
+    assert_eq!(check("strip", &strip), 2998);
+    assert_eq!(check("strip in pieces", &FragmentedGraph::new(&strip)), 2998);
+    assert!(copy_bytes(&complete(60)) > 0);
 }
 
 fn complete(num_vertices: u32) -> anden_graph::Csr {
