@@ -1,5 +1,7 @@
 //! `kernels`: every kernel on one snapshot against the plain CSR, and against the GAP suite.
 
+use std::time::{Duration, Instant};
+
 use anden_base::VertexId;
 use anden_base::memory::{heap_peak, reset_heap_peak};
 use anden_formats::read_gapbs;
@@ -20,7 +22,7 @@ use anyhow::{Result, bail};
 
 use crate::gapbs::Gapbs;
 use crate::graphs::{Forms, Graphs};
-use crate::harness::{Pairs, seconds};
+use crate::harness::{Pairs, median, seconds};
 use crate::machine;
 use crate::report::{Line, Report};
 use crate::setting::Setting;
@@ -195,6 +197,7 @@ pub fn run(setting: &Setting, graphs: &Graphs, report: &mut Report) -> Result<()
     }
     let bandwidth = machine::read_bandwidth(&setting.pool);
     report.line(Line::figure("read bandwidth", "GB/s", bandwidth / 1e9, "all threads, 1 GiB"));
+    parallel_loops(setting, report);
     for kernel in Kernel::ALL.into_iter().filter(wanted) {
         let forms = if kernel == Kernel::Sssp { graphs.weighted()? } else { graphs.plain()? };
         let sources = sources(forms.csr());
@@ -206,6 +209,31 @@ pub fn run(setting: &Setting, graphs: &Graphs, report: &mut Report) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Measures loops of a given length of work on one thread, some time after the loop before.
+fn parallel_loops(setting: &Setting, report: &mut Report) {
+    const LOOPS: usize = 200;
+    const CHUNKS: usize = 16;
+    let spin = |time: Duration| {
+        let start = Instant::now();
+        while start.elapsed() < time {
+            std::hint::spin_loop();
+        }
+    };
+    for (gap, work) in [(20, 0), (20, 50), (1000, 0), (1000, 50)] {
+        let chunk = Duration::from_micros(work) / CHUNKS as u32;
+        let micros: Vec<f64> = (0..LOOPS)
+            .map(|_| {
+                spin(Duration::from_micros(gap));
+                let start = Instant::now();
+                setting.pool.for_each_chunk(0..CHUNKS, 1, |_, _| spin(chunk));
+                start.elapsed().as_secs_f64() * 1e6
+            })
+            .collect();
+        let name = format!("parallel loop, {work} µs of work, {gap} µs after the last");
+        report.line(Line::figure(name, "µs", median(&micros), "to wake a thread takes tens of µs"));
+    }
 }
 
 /// Compares the view of a snapshot with the plain CSR, both mapped. Then compares the CSR in memory with the mapped
