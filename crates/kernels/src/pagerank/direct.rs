@@ -1,4 +1,4 @@
-//! Rounds without bins: along in-edges with prefetching, or along out-edges by ranges of targets.
+//! Rounds without bins: along in-edges, or along out-edges by ranges of targets.
 
 use std::ops::{ControlFlow, Range};
 
