@@ -36,15 +36,17 @@ impl BcLevels {
         })
     }
 
-    fn push(&mut self, level: &VertexSubset) {
+    /// Appends a level, `in_order` ascending by id.
+    fn push(&mut self, level: &VertexSubset, in_order: bool) {
         self.starts.set(self.vertices.len());
         match level.members() {
             Members::Dense(bits, _) => self.vertices.extend(bits.iter_ones().map(|v| v as VertexId)),
             Members::Sparse(list) => {
                 let start = self.vertices.len();
                 self.vertices.extend_from_slice(list);
-                // The backward pass then reads the lists in stored order.
-                self.vertices[start..].sort_unstable();
+                if in_order {
+                    self.vertices[start..].sort_unstable();
+                }
             }
             Members::All => self.vertices.extend(0..level.bound() as VertexId),
         }
@@ -134,7 +136,8 @@ pub(super) fn count<G: Graph>(
         vertex_map(ctx, &frontier, |v| {
             count.finished.set(v as usize);
         });
-        levels.push(&frontier);
+        // From a disk, the backward pass reads lists in stored order. In memory, it prefetches them in any order.
+        levels.push(&frontier, graph.is_listening() || ctx.reads_from_disk(graph));
         // The count of a target leaves 0 once, so targets are distinct.
         let mut options = EdgeMapOptions { policy: Policy::Beamer(&mut beamer), distinct: false, lean };
         frontier = edge_map(ctx, graph, &mut frontier, &count, &mut options)?;
@@ -151,7 +154,7 @@ mod tests {
         let mut levels = BcLevels::new(200);
         let wanted: Vec<Vec<VertexId>> =
             vec![vec![7], (10..140).collect(), vec![150], vec![3, 5], (160..199).collect()];
-        wanted.iter().for_each(|level| levels.push(&VertexSubset::from_list(200, level.clone())));
+        wanted.iter().for_each(|level| levels.push(&VertexSubset::from_list(200, level.clone()), true));
         assert!(levels.backwards().eq(wanted.iter().rev()));
     }
 }
