@@ -99,6 +99,7 @@ def test_examples_of_docstrings_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_run(path: Path) -> None:
+    """A notebook is a program, so that it needs no kernel, and no conversion as nbmake does."""
     _require_extras()
     environment = os.environ | {"MPLBACKEND": "Agg"}
     done = subprocess.run(
