@@ -1,6 +1,7 @@
 //! Edges of a transaction.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use anden_base::VertexId;
 use anden_graph::property::OwnedValue;
@@ -8,6 +9,7 @@ use anden_graph::{Graph, Weight, WeightType, WeightedEdges};
 use anden_snapshots::{Direction, Key, SnapshotView};
 
 use super::own::{Origin, OwnEdge};
+use super::properties::fitting_value;
 use super::{OptimisticTransaction, ResolvedKey};
 use crate::commit_queue::NewEdge;
 use crate::error::PropertyOf;
@@ -32,16 +34,83 @@ impl OptimisticTransaction<'_> {
     /// # Errors
     /// A key or the weight does not fit the graph.
     pub fn add_edge(&mut self, source: &Key, target: &Key, weight: Option<EdgeWeight>) -> Result<NewEdge> {
+        self.add_edge_with(source, target, weight, Vec::new())
+    }
+
+    /// As [`add_edge`](Self::add_edge), with properties, in one update. In a simple graph an existing edge gets the
+    /// values, and keeps its others; in a multigraph the new edge gets them. An unknown property is created. Null means
+    /// no value. Reads nothing, with one exception: null of an unknown property, in a simple graph.
+    ///
+    /// # Errors
+    /// As [`add_edge`](Self::add_edge). Edges have no properties; a value does not fit the property's type.
+    pub fn add_edge_with(
+        &mut self,
+        source: &Key,
+        target: &Key,
+        weight: Option<EdgeWeight>,
+        properties: Vec<(Arc<str>, OwnedValue)>,
+    ) -> Result<NewEdge> {
         let (source, target) = (self.fitting(source)?, self.fitting(target)?);
         let bits = weight_bits((&source, &target), weight, self.view.options())?;
+        let values = self.fitting_edge_values((&source, &target), properties)?;
         let ends = (self.make(&source)?, self.make(&target)?);
-        self.own.change_edge(ends, Some(OwnEdge::new(bits)), self.view.options());
+        let properties = self.write_edge(ends, bits, values);
         // A multigraph needs the keys later, to name the edge by its id.
-        let ends = self.view.is_multigraph().then(|| Box::new((source.clone(), target.clone())));
-        let new_edge = NewEdge { ends, place: self.num_added };
+        let keys = self.view.is_multigraph().then(|| Box::new((source.clone(), target.clone())));
+        let new_edge = NewEdge { ends: keys, place: self.num_added };
         self.num_added += 1;
-        self.updates.push(Update::AddEdge { source, target, weight, properties: Vec::new() });
+        self.updates.push(Update::AddEdge { source, target, weight, properties });
         Ok(new_edge)
+    }
+
+    /// Lays an added edge over the view. Returns the values that its update needs.
+    fn write_edge(
+        &mut self,
+        ends: (VertexId, VertexId),
+        weight: u64,
+        values: Vec<(Arc<str>, OwnedValue)>,
+    ) -> Vec<(Arc<str>, NewValue)> {
+        let options = *self.view.options();
+        let (mut edge, mut needed) = (OwnEdge::new(weight), Vec::with_capacity(values.len()));
+        let stored = stored_ends(&options, ends);
+        for (name, value) in values {
+            let is_null = value == OwnedValue::Null;
+            self.own.note_valued(PropertyOf::Edges, &name, &value);
+            if is_null && !self.knows_property(PropertyOf::Edges, self.view.edge_properties().schema(), &name) {
+                // No value has to be removed, unless another commit gives the edge one: note a read. A new edge of a
+                // multigraph has none.
+                if !options.multigraph {
+                    self.note_edge(stored.0, stored.1);
+                }
+                continue;
+            }
+            match options.multigraph {
+                true => edge.set_value(name.to_string(), value.clone()),
+                // An ordered graph does not store a loop.
+                false if options.ordered && ends.0 == ends.1 => {}
+                false => self.own.set_edge_value(stored, &name, value.clone()),
+            }
+            needed.push((name, NewValue::Value(value)));
+        }
+        self.own.change_edge(ends, Some(edge), &options);
+        needed
+    }
+
+    /// Values of an edge in the types of their properties.
+    fn fitting_edge_values(
+        &self,
+        ends: (&Key, &Key),
+        properties: Vec<(Arc<str>, OwnedValue)>,
+    ) -> Result<Vec<(Arc<str>, OwnedValue)>> {
+        if !properties.is_empty() && !self.view.options().edge_properties {
+            return Err(Error::no_edge_properties(ends));
+        }
+        let schema = self.view.edge_properties().schema();
+        let fitting = |(name, value): (Arc<str>, OwnedValue)| {
+            let value = fitting_value(schema, &name, value).map_err(|error| error.for_edge(ends))?;
+            Ok((name, value))
+        };
+        properties.into_iter().map(fitting).collect()
     }
 
     /// Adds an edge if there is none. Returns whether there was none; an existing edge keeps its weight.

@@ -231,7 +231,7 @@ impl OptimisticTransaction<'_> {
 }
 
 /// A value in the type of its property, if the property exists.
-fn fitting_value(schema: &PropertySchema, name: &str, value: OwnedValue) -> Result<OwnedValue> {
+pub(super) fn fitting_value(schema: &PropertySchema, name: &str, value: OwnedValue) -> Result<OwnedValue> {
     match schema.find(name).and_then(|place| schema.get(place)) {
         Some((_, property_type)) => typed(name, &NewValue::Value(value), property_type),
         None => Ok(value),
