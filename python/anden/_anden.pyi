@@ -46,6 +46,7 @@ __all__ = [
     "KeyIterator",
     "Locked",
     "MemoryLimit",
+    "NewEdge",
     "NotFound",
     "Pending",
     "ReadOnly",
@@ -522,6 +523,11 @@ class Result:
     def _repr_html_(self) -> str: ...
 
 @final
+class NewEdge:
+    @property
+    def number(self) -> int: ...
+
+@final
 class Transaction:
     @property
     def num_vertices(self) -> int: ...
@@ -537,7 +543,7 @@ class Transaction:
         target: _Key,
         weight: float | None = ...,
         **properties: _PropertyValue,
-    ) -> None: ...
+    ) -> NewEdge | None: ...
     def insert_edge(self, source: _Key, target: _Key, weight: float | None = ...) -> bool: ...
     def remove_edge(self, source: _Key, target: _Key, *, number: int | None = ...) -> None: ...
     def has_edge(self, source: _Key, target: _Key) -> bool: ...
