@@ -65,8 +65,8 @@ test-py-package:
 # One wheel serves CPython 3.11 and newer. Zig links against the glibc of 2014.
 WHEEL := $(TARGET)/wheels
 wheel:
-	@test -x $(TARGET)/wheel-tools/bin/maturin || { $(PYTHON) -m venv $(TARGET)/wheel-tools && \
-		$(TARGET)/wheel-tools/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.16,<2' $(if $(ZIG),ziglang); }
+	@test -x $(TARGET)/wheel-tools/bin/pip || $(PYTHON) -m venv $(TARGET)/wheel-tools
+	@$(TARGET)/wheel-tools/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.16,<2' $(if $(ZIG),ziglang)
 	@rm -rf $(WHEEL)
 	@PATH=$(abspath $(TARGET)/wheel-tools/bin):$$PATH env $(COMMIT) maturin build --release --locked --out $(WHEEL) \
 		$(if $(ZIG),--zig --compatibility manylinux2014)

@@ -4,22 +4,26 @@ The tables are `edges`, `vertices`, `degrees` and `snapshots`. With DuckDB, kern
 return tables: ``pagerank(iterations := 20)``, ``bfs('ann')``, ``wcc()``, ``khop('ann', 2)``, ``diff(1, 2)``.
 
 Nothing of SQL is written here. DuckDB's own parser gives the query as a tree. The calls in it are run and replaced by
-the names of their results, and only the columns that the query names are read from the graph. DuckDB then reads the
-tables as Arrow streams, in batches, and its relation is the result.
+the names of their results. Only the columns that the query names are read from the graph, and of edges and vertices
+only the rows that simple conditions of the query let through. DuckDB then reads the tables as Arrow streams, in
+batches, applies the whole query, and its relation is the result.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ._anden import Database, InvalidInput, Result, Table, View, kernels, table_of
+from ._sql_predicates import LONGEST_PREDICATE, Condition, condition_of, has_times, is_compared, literal
+from ._sql_tree import Tree, arguments, cte_names, joined_tables, named_columns, named_parameters, nodes, row_conditions
 
-Tree = dict[str, Any]
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
+#: The tables that conditions of a query narrow. The others are in memory, where DuckDB filters as fast.
+NARROWED = ("edges", "vertices", "degrees")
 #: Queries about single vertices, by name, with the column of their answer.
 QUERIES = {"neighbors": "key", "khop": "key", "fof": "key", "path": "key", "find_vertices": "key"}
 
@@ -153,14 +157,59 @@ def _parsed(cursor: Any, query: str) -> Tree | None:
     return None if tree.get("error") or len(tree["statements"]) != 1 else tree
 
 
-def _nodes(tree: Any) -> Iterator[Tree]:
-    """All nodes of a tree, the root first."""
-    if isinstance(tree, dict):
-        yield tree
-        tree = list(tree.values())
-    if isinstance(tree, list):
-        for part in tree:
-            yield from _nodes(part)
+def _by_name(params: Parameters, num_parameters: int) -> dict[str, Any]:
+    """Parameters by name. Those given by place have their numbers as names, as in the tree."""
+    if params is None or isinstance(params, Mapping):
+        return dict(params or {})
+    if len(params) != num_parameters:
+        raise InvalidInput(f"params: the query has {num_parameters} parameters, but {len(params)} values are given")
+    return {str(place): value for place, value in enumerate(params, 1)}
+
+
+class _Scan:
+    """A table of a FROM clause, and the conditions of the query on its columns."""
+
+    def __init__(self, node: Tree) -> None:
+        self.node = node
+        self.name = str(node.get("table_name") or "").lower()
+        self.alias = str(node.get("alias") or self.name).lower()
+        #: Of a table of the graph: what its names mean, and a suffix that tells its version from others.
+        self.names: _Names | None = None
+        self.version = ""
+        #: The exact names of the columns by those in lower case; None if they are not known.
+        self.columns: dict[str, str] | None = None
+        self.conditions: list[tuple[str, Condition]] = []
+
+    def read(self, names: _Names, version: str) -> None:
+        """Makes this the scan of a table of the graph."""
+        self.names, self.version = names, version
+        columns = self.rows().columns
+        # DuckDB renames the second of two columns whose names differ only in case.
+        by_name = {name.lower(): name for name in columns}
+        self.columns = by_name if len(by_name) == len(columns) else None
+
+    def rows(self) -> Table:
+        assert self.names is not None
+        return self.names.tables[self.name]()
+
+    def add(self, condition: Condition, scans: Sequence[_Scan]) -> None:
+        """Takes a condition if its column is of this table, and of no other one."""
+        *table, column = condition.column
+        rivals = [scan for scan in scans if not table or scan.alias == table[0]]
+        holders = [scan for scan in rivals if scan.columns is None or column in scan.columns]
+        if holders == [self] and self.columns is not None:
+            self.conditions.append((self.columns[column], condition))
+
+    def lookup(self, column: str) -> Callable[[Any], Table] | None:
+        """The call that reads the rows with one value of a column: the edges of a source, or one vertex."""
+        assert self.names is not None
+        view = self.names.view
+        # A property of this name hides the column, and an undirected edge has its vertices in either column.
+        if (self.name, column) == ("edges", "source") and view.directed and column not in view.edge_properties:
+            return view.edges_from
+        if (self.name, column) == ("vertices", "key") and column not in view.vertex_properties:
+            return view.vertex_row
+        return None
 
 
 class _Statement:
@@ -170,16 +219,16 @@ class _Statement:
         self.cursor = cursor
         self.names = names
         self.tree = tree
-        self.params = params
-        self.ctes = {entry["key"].lower() for node in _nodes(tree) for entry in _cte_entries(node)}
-        self.columns = _columns(tree)
+        self.params = _by_name(params, len(named_parameters(tree)))
+        self.ctes = cte_names(tree)
+        self.columns = named_columns(tree)
         self.known: dict[str, str] = {}
 
     def resolve(self) -> None:
         """Registers each table that the query names, and replaces each call by the name of its result."""
-        for node in list(_nodes(self.tree)):
+        for node in list(nodes(self.tree)):
             if node.get("type") == "SELECT_NODE":
-                self._look_up(node)
+                self._narrow(node)
             elif node.get("type") == "BASE_TABLE":
                 self._resolve_table(node)
             elif node.get("type") == "TABLE_FUNCTION":
@@ -188,45 +237,83 @@ class _Statement:
     def _resolve_table(self, node: Tree) -> None:
         if not self._is_ours(node):
             return
-        name = node["table_name"].lower()
-        version = node.get("at_clause")
-        if not version:
-            self._register(name, lambda: self._projected(self.names.tables[name]()))
-            return
-        snapshot = self._value(version.get("expr") or version["expression"])
-        names = self.names.version(snapshot)
-        made = self._register(f"{name}_at_{snapshot}", lambda: self._projected(names.tables[name]()))
-        self._replace(node, made, name)
+        name, (names, version) = node["table_name"].lower(), self._version(node)
+        made = self._register(f"{name}{version}", lambda: self._projected(names.tables[name]()))
+        if version:
+            self._replace(node, made, name)
 
-    def _look_up(self, node: Tree) -> None:
-        """Reads one list, in place of all edges, for ``FROM edges WHERE source = …``; likewise one vertex by its key.
+    def _version(self, node: Tree) -> tuple[_Names, str]:
+        """The names at the version of a table, and a suffix that tells it from others."""
+        clause = node.get("at_clause")
+        if not clause:
+            return self.names, ""
+        snapshot = self._value(clause.get("expr") or clause["expression"])
+        return self.names.version(snapshot), f"_at_{snapshot}"
 
-        DuckDB then applies the whole condition to these rows.
-        """
-        table = node.get("from_table") or {}
-        name = table.get("table_name", "").lower()
-        end = {"edges": "source", "vertices": "key"}.get(name)
-        is_ours = table.get("type") == "BASE_TABLE" and self._is_ours(table)
-        is_plain = is_ours and not (table.get("at_clause") or table.get("sample"))
-        if end is None or not is_plain:
+    def _narrow(self, select: Tree) -> None:
+        """Reads only the rows of our tables that can meet the conditions of a SELECT. DuckDB then applies all of it."""
+        conditions = [condition for tree in row_conditions(select) if (condition := condition_of(tree))]
+        # A sample is taken before the conditions apply.
+        if not conditions or select.get("sample"):
             return
-        # A property of this name hides the column, and an undirected edge has its vertices in either column.
-        view = self.names.view
-        hidden = view.vertex_properties if end == "key" else view.edge_properties
-        if end in hidden or (end == "source" and not view.directed):
-            return
-        for condition in _conditions(node.get("where_clause")):
-            value = _compared(condition, end, {name, table["alias"].lower()})
-            if value is None:
+        found = [(_Scan(node), is_inner) for node, is_inner in joined_tables(select["from_table"])]
+        scans = [scan for scan, _ in found]
+        for scan in scans:
+            if scan.node["type"] == "BASE_TABLE" and self._is_ours(scan.node) and not scan.node["column_name_alias"]:
+                scan.read(*self._version(scan.node))
+        for scan, is_inner in found:
+            if is_inner and scan.name in NARROWED and not scan.node["sample"]:
+                for condition in conditions:
+                    scan.add(condition, scans)
+                self._narrow_scan(scan)
+
+    def _narrow_scan(self, scan: _Scan) -> None:
+        predicate = ""
+        for column, condition in scan.conditions:
+            values, literals = self._constants(scan.rows().types[column], condition)
+            if len(literals) < len(condition.constants):
                 continue
-            key = self._value(value)
-            # DuckDB compares text with numbers by a conversion, which a lookup does not make.
-            has_text = view.database.options["ids"] == "string"
-            if isinstance(key, str) if has_text else type(key) is int and key >= 0:
-                read = view.edges_from if end == "source" else view.vertex_row
-                made = self._register(f"{name} {key!r}", lambda: self._projected(read(key)))
-                self._replace(table, made, name)
-            return
+            read = scan.lookup(column) if condition.operator == "=" else None
+            if read is not None:
+                self._narrow_to(scan, f" {values[0]!r}", read(values[0]))
+                return
+            longer = f"{predicate} AND {condition.predicate(column, literals)}".removeprefix(" AND ")
+            if len(longer.encode()) <= LONGEST_PREDICATE:
+                predicate = longer
+        if predicate:
+            self._narrow_to(scan, f" WHERE {predicate}", scan.rows().filter(predicate))
+
+    def _narrow_to(self, scan: _Scan, suffix: str, table: Table) -> None:
+        made = self._register(f"{scan.name}{scan.version}{suffix}", lambda: self._projected(table))
+        self._replace(scan.node, made, scan.name)
+
+    def _constants(self, column_type: str, condition: Condition) -> tuple[Sequence[Any], list[str]]:
+        """The values of a condition's constants, and those of them that predicates compare with the column."""
+        import duckdb
+
+        expressions = [expression | {"alias": f"c{place}"} for place, expression in enumerate(condition.constants)]
+        if not expressions:
+            return [], []
+        try:
+            query, params = self._select(expressions)
+            found = self.cursor.sql(query, params=params)
+            if not all(is_compared(column_type, str(kind)) for kind in found.types):
+                return [], []
+            if has_times(column_type):
+                # DuckDB converts both sides to the type of our column, by the time zone of its session.
+                found = found.project(", ".join(f"epoch_us(CAST({name} AS TIMESTAMPTZ))" for name in found.columns))
+            values = found.fetchall()[0]
+        except (duckdb.Error, InvalidInput):
+            # The query itself meets the same fault, and reports it.
+            return [], []
+        if isinstance(values[0], str) and not self._compares_bytes():
+            return [], []
+        literals = [literal(column_type, value, condition.operator) for value in values]
+        return values, [text for text in literals if text is not None]
+
+    def _compares_bytes(self) -> bool:
+        """Whether DuckDB compares text byte by byte, as predicates do, and not by a collation."""
+        return not _scalar(self.cursor, "SELECT current_setting('default_collation')", None)
 
     def _is_ours(self, node: Tree) -> bool:
         """Whether a table is one of the view."""
@@ -239,14 +326,14 @@ class _Statement:
         name = function["function_name"].lower()
         if function.get("schema") or not self.names.is_function(name):
             return
-        arguments, named = [], {}
-        for key, expression in _arguments(function):
+        given, named = [], {}
+        for key, expression in arguments(function):
             if key:
                 named[key.lower()] = self._value(expression)
             else:
-                arguments.append(self._value(expression))
-        key = f"{name}{arguments!r}{sorted(named.items())!r}"
-        self._replace(node, self._register(key, lambda: self.names.call(name, arguments, named)), name)
+                given.append(self._value(expression))
+        key = f"{name}{given!r}{sorted(named.items())!r}"
+        self._replace(node, self._register(key, lambda: self.names.call(name, given, named)), name)
 
     def _register(self, key: str, table: Callable[[], Table]) -> str:
         """Registers a table once. A name that is no SQL identifier becomes one."""
@@ -276,95 +363,32 @@ class _Statement:
     def _value(self, expression: Tree) -> Any:
         """The value of an argument, which DuckDB computes."""
         place = expression.get("identifier", "")
-        if place.isdigit() and isinstance(self.params, Sequence) and int(place) <= len(self.params):
-            return self.params[int(place) - 1]
+        if place in self.params:
+            return self.params[place]
+        return _scalar(self.cursor, *self._select([expression | {"alias": ""}]))
+
+    def _select(self, expressions: list[Tree]) -> tuple[str, Any]:
+        """A query for the values of expressions, and its parameters."""
         tree = _parsed(self.cursor, "SELECT 1")
         assert tree is not None
-        tree["statements"][0]["node"]["select_list"] = [expression | {"alias": ""}]
-        text = self._sql(tree)
-        params = self._given(_named(expression))
-        return _scalar(self.cursor, text, params)
+        tree["statements"][0]["node"]["select_list"] = expressions
+        return self._sql(tree), self._given(named_parameters(expressions))
 
     def _given(self, identifiers: set[str]) -> Any:
-        if not identifiers:
-            return None
-        if not isinstance(self.params, Mapping):
-            raise InvalidInput("params: name the parameters of functions, such as $source, and give a dict")
         missing = sorted(identifiers - set(self.params))
         if missing:
             raise InvalidInput(f"params: the query names ${missing[0]}, which is not given")
-        return {name: self.params[name] for name in identifiers}
+        return {name: self.params[name] for name in identifiers} or None
 
     def parameters(self) -> Any:
         """The parameters that are left after the calls."""
-        left = _named(self.tree)
-        if self.params is None or (not isinstance(self.params, Mapping) and len(left) == len(self.params)):
-            return self.params
-        return self._given(left)
+        return self._given(named_parameters(self.tree))
 
     def text(self) -> str:
         return self._sql(self.tree)
 
     def _sql(self, tree: Tree) -> str:
         return str(_scalar(self.cursor, "SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]))
-
-
-def _arguments(function: Tree) -> Iterator[tuple[str, Tree]]:
-    """Names and expressions of the arguments of a call; the name is empty for one given by place."""
-    if "arguments" in function:
-        for argument in function["arguments"]:
-            yield argument.get("name") or argument["expression"].get("alias") or "", argument["expression"]
-    else:
-        for expression in function.get("children", []):
-            yield expression.get("alias") or "", expression
-
-
-def _conditions(tree: Tree | None) -> list[Tree]:
-    """The conditions that all rows of a query meet."""
-    if tree is None:
-        return []
-    if tree["type"] == "CONJUNCTION_AND":
-        return [condition for part in tree["children"] for condition in _conditions(part)]
-    return [tree]
-
-
-def _compared(condition: Tree, column: str, tables: set[str]) -> Tree | None:
-    """The expression that equals a column of one of the tables; None if the condition says something else."""
-    if condition["type"] != "COMPARE_EQUAL":
-        return None
-    sides: list[Tree] = [condition["left"], condition["right"]]
-    for side, other in (sides, sides[::-1]):
-        names = [name.lower() for name in side.get("column_names", [])]
-        is_column = names == [column] or (len(names) == 2 and names[1] == column and names[0] in tables)
-        is_constant = not any(node.get("class") in ("COLUMN_REF", "SUBQUERY", "FUNCTION") for node in _nodes(other))
-        if is_column and is_constant:
-            return other
-    return None
-
-
-def _cte_entries(node: Tree) -> list[Tree]:
-    entries = node.get("cte_map")
-    return entries.get("map", []) if isinstance(entries, dict) else []
-
-
-def _named(tree: Any) -> set[str]:
-    """The names of the parameters in a tree."""
-    return {node["identifier"] for node in _nodes(tree) if node.get("class") == "PARAMETER"}
-
-
-def _columns(tree: Tree) -> set[str] | None:
-    """The names of all columns in a query, in lower case; None if the query asks for all columns of a table."""
-    columns: set[str] = set()
-    for node in _nodes(tree):
-        if node.get("class") == "STAR":
-            return None
-        if node.get("class") == "COLUMN_REF":
-            columns.update(name.lower() for name in node["column_names"])
-        columns.update(name.lower() for name in node.get("using_columns") or [])
-        if node.get("column_name_alias") or node.get("ref_type") == "NATURAL":
-            # These count columns by place, or match those of equal names.
-            return None
-    return columns
 
 
 def _run_polars(names: _Names, query: str, params: Parameters) -> Any:

@@ -62,8 +62,10 @@ def test_handler_that_does_not_raise_cancels_nothing(large: anden.View) -> None:
     try:
         timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1))
         timer.start()
+        deadline = time.monotonic() + 60
         # The signal comes during one of these calls, at any speed of the machine.
         while timer.is_alive() or not seen:
+            assert time.monotonic() < deadline, "the handler was not called"
             large.closeness(300, seed=3)
         ended = time.monotonic()
         timer.join()
@@ -131,7 +133,7 @@ def test_gil_is_released_in_kernels(large: anden.View) -> None:
             count[0] += 1
             time.sleep(0.001)
 
-    thread = threading.Thread(target=tick)
+    thread = threading.Thread(target=tick, daemon=True)
     thread.start()
     started.wait()
     seconds, ticks, sources = 0.0, 0, 100
@@ -178,7 +180,7 @@ def test_close_during_a_call_of_another_thread() -> None:
 
     thread = threading.Thread(target=work)
     thread.start()
-    while not found:
+    while not found and thread.is_alive():
         time.sleep(0.001)
     db.close()
     thread.join()

@@ -105,7 +105,11 @@ def test_transact_returns_and_retries() -> None:
         tx.set(1, "count", count)
         return count
 
-    threads = [threading.Thread(target=lambda: [db.transact(increment) for _ in range(25)]) for _ in range(4)]
+    def work() -> None:
+        for _ in range(25):
+            db.transact(increment)
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -170,7 +174,7 @@ def test_done_drives_a_commit_to_its_end(db: anden.Database) -> None:
             pass
         ended.set()
 
-    threading.Thread(target=ask).start()
+    threading.Thread(target=ask, daemon=True).start()
     assert ended.wait(10)
     assert db.view().has_edge(3, 4)
 

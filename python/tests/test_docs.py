@@ -99,6 +99,7 @@ def test_examples_of_docstrings_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_run(path: Path) -> None:
+    """A notebook is a program, so that it needs no kernel, and no conversion as nbmake does."""
     _require_extras()
     environment = os.environ | {"MPLBACKEND": "Agg"}
     done = subprocess.run(
@@ -152,7 +153,11 @@ def test_site_has_guide_notebooks_and_reference(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error::UserWarning:pdoc", str(ROOT / "python/docs/build.py"), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert "Five minutes to a plot" in (tmp_path / "anden_guide.html").read_text()
+    assert "anden_guide.html" in (tmp_path / "index.html").read_text(), "the site opens with the guide"
+    guide = (tmp_path / "anden_guide.html").read_text()
+    assert "Five minutes to a plot" in guide and '<img src="data:image/png;base64,' in guide
+    assert 'href="anden_inputs.html#formats"' in guide
+    assert 'id="formats"' in (tmp_path / "anden_inputs.html").read_text()
     assert "Time travel over Debian" in (tmp_path / "anden_time_travel.html").read_text()
     reference = (tmp_path / "anden.html").read_text()
     assert all(f'id="{name}' in reference for name in ("Database.view", "View.pagerank", "load"))

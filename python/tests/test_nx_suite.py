@@ -36,6 +36,7 @@ FILES = (
 )
 
 
+@pytest.mark.timeout(900)
 def test_networkx_tests_of_our_functions_pass() -> None:
     root = Path(nx.__file__).parent
     missing = [name for name in FILES if not (root / name).exists()]

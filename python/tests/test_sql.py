@@ -73,8 +73,9 @@ def test_parameters(db: anden.Database) -> None:
     found = view.sql(query, {"buyer": "dan", "start": "ann", "hops": 1}).fetchall()
     assert found == [("ann",), ("cleo",)]
     assert view.sql("SELECT target FROM edges WHERE source = ?", ["ann"]).fetchall() == [("ben",)]
-    with pytest.raises(anden.InvalidInput, match="name the parameters of functions"):
-        view.sql("SELECT key FROM khop(?, 1) WHERE key > ?", ["ann", "a"])
+    assert view.sql("SELECT key FROM khop(?, ?) WHERE key > ?", ["ann", 2, "b"]).fetchall() == [("ben",), ("cleo",)]
+    with pytest.raises(anden.InvalidInput, match="the query has 1 parameters, but 2 values are given"):
+        view.sql("FROM edges WHERE source = ?", ["ann", "ben"])
     with pytest.raises(anden.InvalidInput, match=r"\$start, which is not given"):
         view.sql("FROM khop($start, 1)", {"other": 1})
 
@@ -134,10 +135,11 @@ def test_one_list_is_read_for_one_source(db: anden.Database) -> None:
     assert tables("SELECT target FROM edges WHERE source = 'eve'") == ({"edges 'eve'"}, [])
     assert tables("FROM edges WHERE source = $s", {"s": "dan"})[0] == {"edges 'dan'"}
     assert tables("SELECT key FROM vertices WHERE key = 'ben'") == ({"vertices 'ben'"}, [("ben",)])
+    assert tables("SELECT target FROM edges WHERE source = 'ann' AND weight < 0") == ({"edges 'ann'"}, [])
     assert tables("SELECT target FROM edges WHERE source = 'ann' OR weight = 8") == ({"edges"}, [("ann",), ("ben",)])
     assert tables("SELECT target FROM edges WHERE source = target") == ({"edges"}, [])
     joined = tables("SELECT b.target FROM edges a JOIN edges b ON a.target = b.source WHERE a.source = 'ann'")
-    assert joined == ({"edges"}, [("cleo",)])
+    assert joined == ({"edges 'ann'", "edges"}, [("cleo",)])
 
 
 def test_names_of_the_query_come_first(db: anden.Database) -> None:

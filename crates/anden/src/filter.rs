@@ -12,8 +12,7 @@ use anden_graph::{Graph, Weight, WeightType};
 use anden_kernels::Context;
 use anden_snapshots::{Entries, RowSet, SnapshotView};
 
-pub(crate) use self::expression::MAX_BYTES;
-use self::expression::Predicate;
+pub(crate) use self::expression::{MAX_BYTES, Predicate, PredicateColumns};
 pub(crate) use self::part::FilteredPart;
 pub(crate) use self::single::{SingleLists, TestedLists, on_single};
 use crate::weighted::OWN_WEIGHTS;
@@ -22,7 +21,8 @@ use crate::{Error, Result};
 /// All rows are scanned in sequence if the graph stores at most this many rows for each arc of the view.
 const MOST_SCANNED_ROWS: u64 = 4;
 
-fn said_of(whose: &str, error: Error) -> Error {
+/// Says in the message of an error which predicate it is about.
+pub(crate) fn said_of(whose: &str, error: Error) -> Error {
     match error {
         Error::InvalidInput(what) => Error::InvalidInput(format!("the predicate over {whose}, {what}").into()),
         error => error,
@@ -58,7 +58,8 @@ pub(crate) struct VertexFilter(Predicate);
 
 impl VertexFilter {
     fn new(lists: &SnapshotView, text: &str) -> Result<Self> {
-        Ok(Self(Predicate::parse(text, lists.properties().schema(), "vertices")?))
+        let columns = lists.properties().schema().iter().collect();
+        Ok(Self(Predicate::parse(text, &PredicateColumns { columns, noun: "property", whose: "vertices" })?))
     }
 
     /// The positions of the properties that the predicate names.
@@ -105,14 +106,12 @@ pub(crate) struct EdgeFilter(Predicate);
 
 impl EdgeFilter {
     fn new(lists: &SnapshotView, text: &str) -> Result<Self> {
-        let mut schema: PropertySchema = lists.edge_properties().schema().clone();
+        let schema = lists.edge_properties().schema();
         // A property called `weight` takes precedence, as in tables of edges.
-        if let Some(weight_type) = lists.options().weight_type
-            && schema.find(OWN_WEIGHTS).is_none()
-        {
-            schema.add(OWN_WEIGHTS.to_owned(), type_of_weight(weight_type))?;
-        }
-        Ok(Self(Predicate::parse(text, &schema, "edges")?))
+        let weight = lists.options().weight_type.filter(|_| schema.find(OWN_WEIGHTS).is_none());
+        let weight = weight.map(|weight_type| (OWN_WEIGHTS, type_of_weight(weight_type)));
+        let columns = schema.iter().chain(weight).collect();
+        Ok(Self(Predicate::parse(text, &PredicateColumns { columns, noun: "property", whose: "edges" })?))
     }
 
     /// The rows that pass, if scanning all rows in sequence is faster than reading the rows of the view one by one.

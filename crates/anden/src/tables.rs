@@ -2,6 +2,7 @@
 
 mod batches;
 mod edges;
+mod filtered;
 mod stored_edges;
 mod vertices;
 
@@ -16,6 +17,7 @@ pub use arrow_array::RecordBatch;
 
 pub use self::batches::{BatchRows, Batches};
 pub use self::edges::ParallelEdges;
+pub use self::filtered::RowFilter;
 pub use self::stored_edges::{EdgeIter, StoredEdge};
 use crate::error::{NotFound, no_such};
 use crate::property::KeyRef;

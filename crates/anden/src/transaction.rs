@@ -1,5 +1,7 @@
 //! Transactions, by key.
 
+use std::sync::Arc;
+
 use anden_base::VertexId;
 use anden_engine::{Committed, Durability, EdgeWeight, NewEdge, OptimisticTransaction, TransactionGraph, Update};
 use anden_graph::Direction;
@@ -350,6 +352,38 @@ impl<'db> Transaction<'db> {
         weight: impl Into<EdgeWeight>,
     ) -> Result<NewEdge> {
         Ok(self.inner.add_edge(&source.into(), &target.into(), Some(weight.into()))?)
+    }
+
+    /// Like [`add_edge`](Self::add_edge), with properties, and with a weight if the graph has weights, in one update.
+    /// In a multigraph the new edge gets the values. In a simple graph an existing edge gets them, and keeps its other
+    /// values. A new property name creates the property. Reads nothing, with one exception: a null value of a property
+    /// that does not exist, in a simple graph.
+    ///
+    /// ```
+    /// use anden::{Database, Options};
+    ///
+    /// let db = Database::in_memory(Options { edge_properties: true, multigraph: true, ..Options::default() })?;
+    /// let mut tx = db.begin()?;
+    /// tx.add_edge_with(1, 2, None, [("kind", "card")])?;
+    /// tx.add_edge_with(1, 2, None, [("kind", "wire")])?;
+    /// assert_eq!(tx.get_edge(1, 2, "kind")?, "wire".into());
+    /// tx.commit()?;
+    /// assert_eq!(db.view()?.edges_between(1, 2)?.len(), 2);
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See above; the weight does not fit the graph. Edges of this graph have no properties. A value does not have the
+    /// type of its property.
+    pub fn add_edge_with<N: Into<Arc<str>>, V: Into<OwnedValue>>(
+        &mut self,
+        source: impl Into<Key>,
+        target: impl Into<Key>,
+        weight: Option<EdgeWeight>,
+        properties: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<NewEdge> {
+        let properties = properties.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Ok(self.inner.add_edge_with(&source.into(), &target.into(), weight, properties)?)
     }
 
     /// Adds an edge if it does not exist. Returns whether it was added.

@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 
 pub use self::edges::{FoundEdge, edges_between};
 pub use self::graph::TransactionGraph;
-use self::own::{Own, OwnList};
+use self::own::Own;
 use crate::commit::{ExclusiveCommit, PendingCommit};
 use crate::commit_queue::{CommitRequest, CommitUpdates, Committed};
 use crate::fitting::fitting_key;
@@ -406,7 +406,7 @@ impl<'db> OptimisticTransaction<'db> {
     /// which of them another transaction makes first. An edge from here to a new vertex is turned if that vertex is
     /// made alone; the reader of its list notes that.
     fn note_order(&self, vertex: VertexId) {
-        let targets = self.own.list(Direction::Out, vertex).into_iter().flat_map(OwnList::targets);
+        let targets = self.own.list(Direction::Out, vertex).targets();
         let keys = targets.filter_map(|target| self.own.key(target, self.view.options()));
         keys.for_each(|key| self.note_absent(&key));
     }

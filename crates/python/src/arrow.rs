@@ -9,11 +9,12 @@ use std::ffi::CStr;
 use std::sync::Arc;
 
 use anden::property::PropertyColumn;
-use anden::tables::{Batches, RecordBatch};
+use anden::tables::{Batches, RecordBatch, RowFilter};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatchIterator, RecordBatchReader};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, SchemaRef};
+use arrow_select::filter::filter_record_batch;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyString};
@@ -41,9 +42,31 @@ enum RowKind {
 #[derive(Clone)]
 enum RowSource {
     /// Read from a view.
-    View { view: Box<anden::View>, opened: Arc<Opened>, kind: RowKind, columns: Vec<String> },
+    View { view: Box<anden::View>, opened: Arc<Opened>, choice: RowChoice },
     /// In memory.
     Batches(Vec<RecordBatch>),
+}
+
+/// What a table shows of a view.
+#[derive(Clone)]
+struct RowChoice {
+    kind: RowKind,
+    /// Names; none: the usual columns.
+    columns: Vec<String>,
+    /// Predicates that all rows meet.
+    filters: Vec<String>,
+}
+
+impl RowChoice {
+    /// # Errors
+    /// A column does not exist, or a predicate is wrong.
+    fn batches<'a>(&self, view: &'a anden::View) -> anden::Result<Batches<'a>> {
+        let batches = match self.kind {
+            RowKind::Edges => view.edges(&names(&self.columns)),
+            RowKind::Vertices => view.vertices(&names(&self.columns)),
+        };
+        self.filters.iter().try_fold(batches?, |batches, filter| batches.with_filter(filter))
+    }
 }
 
 /// A table of edges, vertices, snapshots or a result, as an Arrow stream.
@@ -107,23 +130,20 @@ fn names(columns: &[String]) -> Vec<&str> {
     columns.iter().map(String::as_str).collect()
 }
 
-fn batches_of<'a>(view: &'a anden::View, kind: RowKind, columns: &[String]) -> anden::Result<Batches<'a>> {
-    match kind {
-        RowKind::Edges => view.edges(&names(columns)),
-        RowKind::Vertices => view.vertices(&names(columns)),
-    }
-}
-
 impl Table {
     /// A table of a view with these columns; none: the usual ones.
     ///
     /// # Errors
     /// A column does not exist.
     fn of_view(view: anden::View, opened: &Arc<Opened>, kind: RowKind, columns: Vec<String>) -> Result<Self> {
-        let schema = Arc::clone(batches_of(&view, kind, &columns)?.schema());
-        let name = if kind == RowKind::Edges { "edges" } else { "vertices" };
+        Self::of_choice(view, opened, RowChoice { kind, columns, filters: Vec::new() })
+    }
+
+    fn of_choice(view: anden::View, opened: &Arc<Opened>, choice: RowChoice) -> Result<Self> {
+        let schema = Arc::clone(choice.batches(&view)?.schema());
+        let name = if choice.kind == RowKind::Edges { "edges" } else { "vertices" };
         let opened = Arc::clone(opened);
-        Ok(Self { source: RowSource::View { view: Box::new(view), opened, kind, columns }, schema, name })
+        Ok(Self { source: RowSource::View { view: Box::new(view), opened, choice }, schema, name })
     }
 
     fn of_batch(batch: RecordBatch, name: &'static str) -> Self {
@@ -133,9 +153,9 @@ impl Table {
 
     fn reader(&self) -> Result<Box<dyn RecordBatchReader + Send>> {
         Ok(match &self.source {
-            RowSource::View { view, opened, kind, columns } => {
+            RowSource::View { view, opened, choice } => {
                 opened.require_open()?;
-                let batches = ViewBatches::try_new((**view).clone(), |view| batches_of(view, *kind, columns))?;
+                let batches = ViewBatches::try_new((**view).clone(), |view| choice.batches(view))?;
                 Box::new(ViewReader { batches, schema: Arc::clone(&self.schema), opened: Arc::clone(opened) })
             }
             RowSource::Batches(batches) => {
@@ -148,10 +168,10 @@ impl Table {
     fn batches(&self, py: Python<'_>) -> Result<Vec<RecordBatch>> {
         match &self.source {
             RowSource::Batches(batches) => Ok(batches.clone()),
-            RowSource::View { view, opened, kind, columns } => {
+            RowSource::View { view, opened, choice } => {
                 opened.require_open()?;
-                let (view, kind, columns) = (view.clone(), *kind, columns.clone());
-                calls::run(py, move |watch| batches_of(&view.with_progress(watch), kind, &columns)?.collect())
+                let (view, choice) = (view.clone(), choice.clone());
+                calls::run(py, move |watch| choice.batches(&view.with_progress(watch))?.collect())
             }
         }
     }
@@ -164,12 +184,20 @@ impl Table {
 
     fn rows(&self, py: Python<'_>) -> Result<u64> {
         Ok(match &self.source {
-            RowSource::View { view, opened, kind, .. } => {
+            RowSource::View { view, opened, choice } if choice.filters.is_empty() => {
                 opened.require_open()?;
-                py.detach(|| match kind {
+                py.detach(|| match choice.kind {
                     RowKind::Edges => view.num_edges(),
                     RowKind::Vertices => view.num_vertices() as u64,
                 })
+            }
+            // The rows that pass are counted, by one column.
+            RowSource::View { view, opened, choice } => {
+                opened.require_open()?;
+                let column = self.columns().into_iter().take(1).collect();
+                let (view, choice) = (view.clone(), RowChoice { columns: column, ..choice.clone() });
+                let add = |sum: u64, batch: anden::Result<RecordBatch>| Ok(sum + batch?.num_rows() as u64);
+                calls::run(py, move |watch| choice.batches(&view.with_progress(watch))?.try_fold(0, add))?
             }
             RowSource::Batches(batches) => batches.iter().map(|batch| batch.num_rows() as u64).sum(),
         })
@@ -241,7 +269,9 @@ impl Table {
     fn select(&self, columns: &Bound<'_, PyAny>) -> Result<Self> {
         let columns = columns_of(Some(columns))?;
         match &self.source {
-            RowSource::View { view, opened, kind, .. } => Self::of_view((**view).clone(), opened, *kind, columns),
+            RowSource::View { view, opened, choice } => {
+                Self::of_choice((**view).clone(), opened, RowChoice { columns, ..choice.clone() })
+            }
             RowSource::Batches(batches) => {
                 let place = |name: &String| {
                     let known = self.columns().join(", ");
@@ -255,6 +285,35 @@ impl Table {
                 Ok(Self { source, schema: schema.into(), name: self.name })
             }
         }
+    }
+
+    /// The rows that meet a predicate, in the language of `View.filter`.
+    ///
+    /// The predicate may name every column of the edges or vertices, also one that is not selected. Its columns are
+    /// read first, and the other columns only for the rows that pass. After several calls, rows meet all predicates.
+    ///
+    /// Parameters
+    /// ----------
+    /// expression : str
+    ///     A predicate over the columns, such as ``"amount > 100 AND kind = 'wire'"``.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import anden
+    /// >>> edges = anden.from_edges([(1, 2, 5.0), (2, 3, 9.0)]).view().edges()
+    /// >>> edges.filter("weight > 6 AND source <> 7").to_numpy()["target"].tolist()
+    /// [3]
+    fn filter(&self, py: Python<'_>, expression: &str) -> Result<Self> {
+        let batches = match &self.source {
+            RowSource::View { view, opened, choice } => {
+                let mut choice = choice.clone();
+                choice.filters.push(expression.to_owned());
+                return Self::of_choice((**view).clone(), opened, choice);
+            }
+            RowSource::Batches(batches) => batches.clone(),
+        };
+        let batches = py.detach(|| passing(&self.schema, batches, expression))?;
+        Ok(Self { source: RowSource::Batches(batches), schema: Arc::clone(&self.schema), name: self.name })
     }
 
     /// Iterate over the rows in tables of at most 65,536 rows, which are in memory.
@@ -335,6 +394,19 @@ impl Table {
         page.push_str("</div>");
         Ok(page)
     }
+}
+
+/// The rows of batches that meet a predicate.
+fn passing(schema: &SchemaRef, mut batches: Vec<RecordBatch>, expression: &str) -> Result<Vec<RecordBatch>> {
+    let failed = |error: ArrowError| misused(error.to_string());
+    // Results have types that properties lack, so the predicate reads them converted; the rows keep their types.
+    let types = made::property_batch(&RecordBatch::new_empty(Arc::clone(schema))).map_err(failed)?;
+    let filter = RowFilter::new(expression, types.schema_ref())?;
+    for batch in &mut batches {
+        let passes = filter.passes(&made::property_batch(batch).map_err(failed)?)?;
+        *batch = filter_record_batch(batch, &passes).map_err(failed)?;
+    }
+    Ok(batches)
 }
 
 /// The first rows as text.

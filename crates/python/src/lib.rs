@@ -57,7 +57,7 @@ mod _anden {
     #[pymodule_export]
     use crate::snapshot::{Diff, DiffIterator, Snapshot};
     #[pymodule_export]
-    use crate::transaction::Transaction;
+    use crate::transaction::{NewEdge, Transaction};
     #[pymodule_export]
     use crate::update::Update;
     #[pymodule_export]

@@ -1,7 +1,7 @@
 //! Transactions.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anden::changes::{CommitGuard, Committed, EdgeAction};
@@ -38,15 +38,84 @@ enum State {
     Ended(&'static str),
 }
 
+/// The answer of a commit, or why there is none; empty while the transaction is open.
+type Outcome = OnceLock<Result<Committed, &'static str>>;
+
 /// A transaction that its database can end.
-pub struct TransactionState(Mutex<State>);
+pub struct TransactionState {
+    current: Mutex<State>,
+    /// Shared with the handles of new edges, which may outlive the transaction.
+    outcome: Arc<Outcome>,
+}
 
 impl TransactionState {
     /// Ends the transaction without a commit, unless it has ended. Waits for a call of another thread.
     pub fn end(&self, how: &'static str) {
-        let mut state = self.0.lock();
+        let mut state = self.current.lock();
         if matches!(*state, State::Open(_)) {
             *state = State::Ended(how);
+            // The outcome is empty: a commit would have taken the open transaction.
+            let _ = self.outcome.set(Err(how));
+        }
+    }
+}
+
+impl Drop for TransactionState {
+    fn drop(&mut self) {
+        // Does nothing after a commit or another end.
+        let _ = self.outcome.set(Err("it was dropped without a commit"));
+    }
+}
+
+/// An edge that a transaction adds to a multigraph. Its number is known once the transaction is committed.
+///
+/// Examples
+/// --------
+/// >>> import anden
+/// >>> db = anden.create(None, multigraph=True)
+/// >>> with db.transaction() as tx:
+/// ...     first, second = tx.add_edge(1, 2), tx.add_edge(1, 2)
+/// >>> with db.transaction() as tx:
+/// ...     tx.remove_edge(1, 2, number=first.number)
+/// >>> [edge["number"] for edge in db.view().edges_between(1, 2)] == [second.number]
+/// True
+#[pyclass(frozen, module = "anden")]
+pub struct NewEdge {
+    edge: anden::changes::NewEdge,
+    outcome: Arc<Outcome>,
+}
+
+impl NewEdge {
+    /// The number, or why the edge has none.
+    fn known_number(&self) -> Result<u64, String> {
+        match self.outcome.get() {
+            Some(Ok(committed)) => match committed.edge_id(&self.edge) {
+                Some(id) => Ok(id.number),
+                None => Err("an ordered graph does not store a loop".to_owned()),
+            },
+            Some(Err(how)) => Err(format!("the transaction has ended: {how}")),
+            None => Err("the transaction is not committed yet".to_owned()),
+        }
+    }
+}
+
+#[pymethods]
+impl NewEdge {
+    /// The number of the edge, which names it among the parallel edges of its pair.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     The transaction is not committed: it is open, was rolled back, lost a conflict or was submitted.
+    #[getter]
+    fn number(&self) -> Result<u64> {
+        self.known_number().map_err(|why| misused(format!("the new edge has no number: {why}")))
+    }
+
+    fn __repr__(&self) -> String {
+        match self.known_number() {
+            Ok(number) => format!("<anden.NewEdge, number {number}>"),
+            Err(why) => format!("<anden.NewEdge, no number: {why}>"),
         }
     }
 }
@@ -69,21 +138,23 @@ impl TransactionState {
 #[pyclass(frozen, module = "anden")]
 pub struct Transaction {
     state: Arc<TransactionState>,
+    is_multigraph: bool,
 }
 
 impl Transaction {
     /// Begins a transaction.
     pub fn begin(opened: &Arc<Opened>) -> Result<Self> {
         let database = opened.database()?;
+        let is_multigraph = database.options().multigraph;
         let owned = OwnedTransaction::try_new(database, |database| database.begin().map(Some))?;
-        let state = Arc::new(TransactionState(Mutex::new(State::Open(owned))));
+        let state = Arc::new(TransactionState { current: Mutex::new(State::Open(owned)), outcome: Arc::default() });
         opened.note(&state);
-        Ok(Self { state })
+        Ok(Self { state, is_multigraph })
     }
 
     fn state(&self) -> Result<MutexGuard<'_, State>> {
         // Another thread may hold the lock for long, and a wait with the GIL would stop all threads.
-        self.state.0.try_lock().ok_or_else(|| misused("the transaction is in use by another thread"))
+        self.state.current.try_lock().ok_or_else(|| misused("the transaction is in use by another thread"))
     }
 
     /// Calls `body` with the open transaction.
@@ -109,8 +180,8 @@ impl Transaction {
         }
     }
 
-    /// Commits. With `alone`, no other commit can come between.
-    pub fn commit_in(&self, alone: Option<&CommitGuard<'_>>) -> Result<Committed> {
+    /// Commits. Returns the epoch. With `alone`, no other commit can come between.
+    pub fn commit_in(&self, alone: Option<&CommitGuard<'_>>) -> Result<u64> {
         let mut owned = self.take("it was committed")?;
         let done = owned.with_dependent_mut(|_, transaction| {
             transaction.take().map(|transaction| match alone {
@@ -118,7 +189,17 @@ impl Transaction {
                 None => transaction.commit(),
             })
         });
-        Ok(done.ok_or_else(|| ended("it was committed"))??)
+        let committed = done.ok_or_else(|| ended("it was committed"))?;
+        let (outcome, answer) = match committed {
+            Ok(committed) => (Ok(committed.epoch), Ok(committed)),
+            Err(error) => {
+                let is_conflict = matches!(error, anden::Error::Conflict(_));
+                (Err(error), Err(if is_conflict { "it lost a conflict" } else { "its commit failed" }))
+            }
+        };
+        // No other call sets it: this one took the transaction.
+        let _ = self.state.outcome.set(answer);
+        Ok(outcome?)
     }
 
     /// Discards the changes, unless the transaction has ended.
@@ -138,16 +219,25 @@ fn ended(how: &str) -> Failure {
 
 #[pymethods]
 impl Transaction {
-    /// Add an edge and its missing ends; in a multigraph, one more edge. Reads nothing, so it never conflicts.
+    /// Add an edge and its missing ends. Reads nothing, so it never conflicts.
+    ///
+    /// A multigraph gets one more edge. Otherwise an existing edge gets the weight and the properties, and keeps its
+    /// other properties.
     ///
     /// Parameters
     /// ----------
     /// source, target : int, str or tuple
     ///     The keys of the ends.
     /// weight : int or float, optional
-    ///     The weight, if and only if the graph has weights. An existing edge gets it.
+    ///     The weight, if and only if the graph has weights.
     /// **properties
-    ///     Values of properties, in a graph whose edges have some.
+    ///     Values of properties, in a graph whose edges have some. A new name makes a property. None removes a value;
+    ///     where no edge has such a property yet, that reads the edge.
+    ///
+    /// Returns
+    /// -------
+    /// NewEdge or None
+    ///     In a multigraph, the new edge, with its ``number`` after the commit; else None.
     ///
     /// Examples
     /// --------
@@ -155,6 +245,10 @@ impl Transaction {
     /// >>> db = anden.create(None, weighted=True)
     /// >>> with db.transaction() as tx:
     /// ...     tx.add_edge(1, 2, weight=0.5)
+    /// >>> calls = anden.create(None, multigraph=True, edge_properties=True)
+    /// >>> call = calls.transact(lambda tx: tx.add_edge(1, 2, seconds=30))
+    /// >>> calls.view().edges_between(1, 2) == [{"number": call.number, "seconds": 30}]
+    /// True
     #[pyo3(signature = (source, target, weight=None, **properties))]
     fn add_edge(
         &self,
@@ -162,23 +256,12 @@ impl Transaction {
         target: &Bound<'_, PyAny>,
         weight: Option<&Bound<'_, PyAny>>,
         properties: Option<&Bound<'_, PyDict>>,
-    ) -> Result<()> {
+    ) -> Result<Option<NewEdge>> {
         let (source, target) = (key_of(source)?, key_of(target)?);
         let weight = weight.map(weight_of).transpose()?;
-        let Some(properties) = properties else {
-            return self.with(|tx| match weight {
-                Some(weight) => tx.add_weighted_edge(source, target, weight).map(drop),
-                None => tx.add_edge(source, target).map(drop),
-            });
-        };
-        let values = named_values(properties)?;
-        self.with(|tx| {
-            match weight {
-                Some(weight) => tx.add_weighted_edge(source.clone(), target.clone(), weight)?,
-                None => tx.add_edge(source.clone(), target.clone())?,
-            };
-            values.into_iter().try_for_each(|(name, value)| tx.set_edge(source.clone(), target.clone(), &name, value))
-        })
+        let values = properties.map(named_values).transpose()?.unwrap_or_default();
+        let edge = self.with(|tx| tx.add_edge_with(source, target, weight, values))?;
+        Ok(self.is_multigraph.then(|| NewEdge { edge, outcome: Arc::clone(&self.state.outcome) }))
     }
 
     /// Add an edge if it does not exist. Returns whether it was added.
@@ -433,15 +516,16 @@ impl Transaction {
     /// Conflict
     ///     Another commit changed what this transaction read. Nothing was changed; begin again.
     fn commit(&self, py: Python<'_>) -> Result<u64> {
-        py.detach(|| Ok(self.commit_in(None)?.epoch))
+        py.detach(|| self.commit_in(None))
     }
 
-    /// Commit without waiting. Returns a `Pending`.
+    /// Commit without waiting. Returns a `Pending`, which does not tell the numbers of new edges.
     fn submit(&self, py: Python<'_>) -> Result<Pending> {
         py.detach(|| {
             let mut owned = self.take("it was submitted")?;
             let submit = |_: &_, transaction: &mut MaybeTransaction<'_>| transaction.take().map(|tx| tx.submit());
             let pending = owned.with_dependent_mut(submit).ok_or_else(|| ended("it was submitted"))??;
+            let _ = self.state.outcome.set(Err("it was submitted, and a submitted commit tells no numbers"));
             Ok(Pending::new(pending))
         })
     }
@@ -499,7 +583,7 @@ impl Transaction {
     }
 
     fn __repr__(&self) -> String {
-        match self.state.0.try_lock().as_deref() {
+        match self.state.current.try_lock().as_deref() {
             Some(State::Open(_)) => "<anden.Transaction, open>".to_owned(),
             Some(State::Ended(how)) => format!("<anden.Transaction, ended: {how}>"),
             None => "<anden.Transaction, in use by another thread>".to_owned(),
@@ -541,7 +625,7 @@ pub fn transact(py: Python<'_>, opened: &Arc<Opened>, function: &Bound<'_, PyAny
 fn attempt(opened: &Arc<Opened>, function: &Py<PyAny>, alone: Option<&CommitGuard<'_>>) -> Result<Py<PyAny>> {
     let transaction = Transaction::begin(opened)?;
     let state = Arc::clone(&transaction.state);
-    let mine = Transaction { state: Arc::clone(&state) };
+    let mine = Transaction { state, is_multigraph: transaction.is_multigraph };
     let called = Python::attach(|py| {
         // An interrupt between two attempts ends the loop.
         py.check_signals()?;

@@ -8,8 +8,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from . import NUM_SOURCES
-from .tools import Input
+import anden
+
+from . import DAMPING, ITERATIONS, NUM_SOURCES
+from .tool import Input
 
 Pairs: TypeAlias = NDArray[np.int64]
 
@@ -37,8 +39,11 @@ def rmat(scale: int, degree: int, seed: int) -> Pairs:
 
 
 def read(path: Path) -> Pairs:
-    """The edges of a text file with two numbers a line."""
-    return np.loadtxt(path, dtype=np.int64, comments=("#", "%"), usecols=(0, 1), ndmin=2)
+    """The edges of a file in any format that Anden loads, over the numbers of the vertices."""
+    with anden.load(None, path, undirected=True, properties="none") as db:
+        offsets, targets = db.view().csr()[:2]
+        sources = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        return np.stack((sources, targets), axis=1).astype(np.int64)
 
 
 def simplify(pairs: Pairs) -> Pairs:
@@ -61,13 +66,28 @@ def write(pairs: Pairs, folder: Path, seed: int) -> Input:
     ordered = sources[0][np.argsort(sources[1])][:NUM_SOURCES]
     np.save(folder / "sources.npy", ordered)
     np.save(folder / "size.npy", np.array([len(degrees)]))
+    np.save(folder / "tolerance.npy", np.array([tolerance(pairs, degrees)]))
     _write_rows(folder / "edges.txt", pairs)
     _write_rows(folder / "weighted.txt", np.column_stack((pairs, weights)))
     return Input(folder)
 
 
+def tolerance(pairs: Pairs, degrees: NDArray[np.int64]) -> float:
+    """The change for a vertex that PageRank passes in its last iteration, and not in the one before."""
+    n = len(degrees)
+    ranks, changes = np.full(n, 1 / n), []
+    for _ in range(ITERATIONS):
+        shares = ranks / degrees
+        pulled = np.bincount(pairs[:, 0], shares[pairs[:, 1]], n) + np.bincount(pairs[:, 1], shares[pairs[:, 0]], n)
+        before, ranks = ranks, (1 - DAMPING) / n + DAMPING * pulled
+        changes.append(float(np.abs(ranks - before).sum()))
+    # The geometric mean lies between both. Where all degrees are equal, nothing changes.
+    return max(float(np.sqrt(changes[-1] * changes[-2])), np.finfo(float).tiny) / n
+
+
 def _write_rows(path: Path, rows: Pairs) -> None:
+    line = " ".join(["%d"] * rows.shape[1]) + "\n"
     with path.open("w") as file:
         for start in range(0, len(rows), CHUNK):
-            lines = (" ".join(map(str, row)) for row in rows[start : start + CHUNK].tolist())
-            file.write("\n".join(lines) + "\n")
+            part = rows[start : start + CHUNK]
+            file.write(line * len(part) % tuple(part.ravel().tolist()))

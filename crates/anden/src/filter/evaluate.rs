@@ -18,7 +18,7 @@ impl Predicate {
     ///
     /// # Errors
     /// A calculation overflows or divides by zero.
-    pub(super) fn passes(&self, columns: &[PropertyColumn], num_rows: usize) -> Result<BooleanBuffer> {
+    pub(crate) fn passes(&self, columns: &[PropertyColumn], num_rows: usize) -> Result<BooleanBuffer> {
         let rows = EvaluatedRows { columns, num_rows };
         let failed = |error: ArrowError| Error::InvalidInput(format!("a calculation fails: {error}").into());
         let (values, nulls) = rows.truth(&self.root).map_err(failed)?.into_parts();

@@ -3,7 +3,7 @@
 //! The grammar is SQL, parsed by `sqlparser`. This module restricts the expressions that a predicate may use, and
 //! resolves the types of properties.
 
-use anden_graph::property::{ColumnBuilder, OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use anden_graph::property::{ColumnBuilder, OwnedValue, PropertyColumn, PropertyType, PropertyValue};
 use arrow_array::ArrayRef;
 use sqlparser::ast::{BinaryOperator, Expr, InTarget, Spanned, UnaryOperator, Value};
 use sqlparser::dialect::GenericDialect;
@@ -88,29 +88,35 @@ pub(super) enum Calculation {
     BitXor,
 }
 
-/// A predicate over the properties of edges or vertices.
+/// The columns that a predicate may name.
+pub(crate) struct PredicateColumns<'a> {
+    pub(crate) columns: Vec<(&'a str, PropertyType)>,
+    /// What messages call one of them, and their owners.
+    pub(crate) noun: &'static str,
+    pub(crate) whose: &'static str,
+}
+
+/// A predicate over the rows of columns, such as the properties of edges.
 #[derive(Debug)]
-pub(super) struct Predicate {
+pub(crate) struct Predicate {
     pub(super) root: Node,
-    /// Schema positions of the properties that the predicate reads.
-    pub(super) columns: Vec<usize>,
+    /// Positions of the columns that the predicate reads.
+    pub(crate) columns: Vec<usize>,
 }
 
 impl Predicate {
-    /// Parses a predicate over properties of `schema`; `whose` names their owners in messages.
+    /// Parses a predicate over these columns.
     ///
     /// # Errors
-    /// The text does not parse, names an unknown property, or mixes incompatible types. The message has the line
+    /// The text does not parse, names an unknown column, or mixes incompatible types. The message has the line
     /// and the character.
-    pub(super) fn parse(text: &str, schema: &PropertySchema, whose: &str) -> Result<Self> {
+    pub(crate) fn parse(text: &str, known: &PredicateColumns<'_>) -> Result<Self> {
         let expression = parsed(text)?;
-        let mut reader = ExpressionReader { schema, whose, columns: Vec::new(), depth: 0 };
+        let mut reader = ExpressionReader { known, columns: Vec::new(), depth: 0 };
         let root = reader.boolean(&expression)?;
         let predicate = Self { root, columns: reader.columns };
         // Evaluating zero rows reveals errors that do not depend on values.
-        let type_of =
-            |place: &usize| schema.get(*place).map_or(PropertyType::String, |(_, property_type)| property_type);
-        let columns = predicate.columns.iter().map(|place| PropertyColumn::nulls(type_of(place), 0));
+        let columns = predicate.columns.iter().map(|&place| PropertyColumn::nulls(known.columns[place].1, 0));
         predicate.passes(&columns.collect::<Vec<_>>(), 0)?;
         Ok(predicate)
     }
@@ -125,8 +131,7 @@ impl Predicate {
 type Typed = (Node, Option<PropertyType>);
 
 struct ExpressionReader<'a> {
-    schema: &'a PropertySchema,
-    whose: &'a str,
+    known: &'a PredicateColumns<'a>,
     columns: Vec<usize>,
     depth: usize,
 }
@@ -271,13 +276,12 @@ impl ExpressionReader<'_> {
     }
 
     fn column(&mut self, expression: &Expr, name: &str) -> Result<Typed> {
-        let place = self.schema.find(name);
-        let Some((place, (_, property_type))) = place.and_then(|place| Some((place, self.schema.get(place)?))) else {
-            return Err(wrong_at(
-                expression,
-                no_such("property", self.whose, name, self.schema.iter().map(|(name, _)| name)),
-            ));
+        let PredicateColumns { columns, noun, whose } = self.known;
+        let Some(place) = columns.iter().position(|(known, _)| *known == name) else {
+            let known = columns.iter().map(|(known, _)| *known);
+            return Err(wrong_at(expression, no_such(noun, whose, name, known)));
         };
+        let property_type = columns[place].1;
         // A property that is named repeatedly is read once.
         let column = self.columns.iter().position(|&known| known == place).unwrap_or_else(|| {
             self.columns.push(place);

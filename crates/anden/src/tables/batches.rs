@@ -1,5 +1,6 @@
 //! Tables read in batches.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
@@ -15,6 +16,7 @@ use arrow_schema::SchemaRef;
 
 use super::Chosen;
 use super::edges::EdgeField;
+use super::filtered::{ViewEdges, ViewFilter, passing_columns};
 use super::vertices::VertexField;
 use crate::{Error, Result, View};
 
@@ -42,10 +44,10 @@ pub struct Batches<'a> {
     max_at_once: usize,
 }
 
-/// The kind of table.
+/// The kind of table, and the predicates that its rows meet.
 enum BatchSource {
-    Edges(Chosen<EdgeField>),
-    Vertices(Chosen<VertexField>),
+    Edges(Chosen<EdgeField>, Vec<ViewFilter<EdgeField>>),
+    Vertices(Chosen<VertexField>, Vec<ViewFilter<VertexField>>),
 }
 
 /// The input of one batch.
@@ -87,7 +89,7 @@ impl View {
     /// [`Error::NotFound`]: the column does not exist; the message suggests the nearest name. [`Error::Memory`]: the
     /// budget is too small for one batch. A batch fails on damage and on cancellation.
     pub fn edges(&self, columns: &[&str]) -> Result<Batches<'_>> {
-        Batches::new(self, BatchSource::Edges(Chosen::of_edges(self, columns)?))
+        Batches::new(self, BatchSource::Edges(Chosen::of_edges(self, columns)?, Vec::new()))
     }
 
     /// Reads all vertices as a table. Columns: `key`, `out_degree`, `in_degree` (graphs with in-lists), and properties.
@@ -96,31 +98,50 @@ impl View {
     /// # Errors
     /// As [`edges`](Self::edges).
     pub fn vertices(&self, columns: &[&str]) -> Result<Batches<'_>> {
-        Batches::new(self, BatchSource::Vertices(Chosen::of_vertices(self, columns)?))
+        Batches::new(self, BatchSource::Vertices(Chosen::of_vertices(self, columns)?, Vec::new()))
     }
 }
 
 impl<'a> Batches<'a> {
     /// All edges, with all that is known of each.
     pub(super) fn of_whole_edges(view: &'a View) -> Result<Self> {
-        Self::new(view, BatchSource::Edges(Chosen::of_whole_edges(view)))
+        Self::new(view, BatchSource::Edges(Chosen::of_whole_edges(view), Vec::new()))
     }
 
     fn new(view: &'a View, table: BatchSource) -> Result<Self> {
         // Lays a part out now, so that no later batch fails for that reason.
         view.all_lists()?;
-        let (session, num_columns) = (view.session(), table.schema().fields().len() as u64);
-        let require = |num_workers: usize| {
-            let num_bytes = num_workers as u64 * BATCH_ROWS as u64 * (ENTRY_BYTES + num_columns * VALUE_BYTES);
-            session.require_reader("reading rows", view.beside(), num_bytes)
-        };
-        let mut max_at_once = session.num_threads();
-        // One worker is slower, but needs less memory than all.
-        if require(max_at_once).is_err() {
-            require(1)?;
-            max_at_once = 1;
-        }
+        let max_at_once = workers_for(view, &table)?;
         Ok(Self { view, table, next: 0, list: None, ready: VecDeque::new(), num_at_once: 1, max_at_once })
+    }
+
+    /// The rows that meet a predicate, in the language of [`View::filter`]. It may name every column of the edges or
+    /// vertices, also one that was not selected. After several calls, rows meet all predicates.
+    ///
+    /// Cost: reads the columns of the predicate for all rows, and the other columns for the rows that pass.
+    ///
+    /// ```
+    /// use anden::{Database, Options, Update};
+    ///
+    /// let db = Database::in_memory(Options { edge_properties: true, ..Options::default() })?;
+    /// let edge = |source, amount: i64| Update::add_edge_with(source, source + 1, [("amount", amount)]);
+    /// db.apply(&[edge(1, 5), edge(2, 9)])?;
+    /// let view = db.view()?;
+    /// let large = view.edges(&["target"])?.with_filter("amount > 5 AND source < 9")?;
+    /// assert_eq!(large.rows().count(), 1);
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`]: the text does not parse, names an unknown column, or mixes incompatible types. A batch
+    /// fails if a calculation overflows.
+    pub fn with_filter(mut self, predicate: &str) -> Result<Self> {
+        match &mut self.table {
+            BatchSource::Edges(_, filters) => filters.push(ViewFilter::of_edges(self.view, predicate)?),
+            BatchSource::Vertices(_, filters) => filters.push(ViewFilter::of_vertices(self.view, predicate)?),
+        }
+        self.max_at_once = workers_for(self.view, &self.table)?;
+        Ok(self)
     }
 
     /// Names and types of the columns.
@@ -168,7 +189,7 @@ impl<'a> Batches<'a> {
             let vertices = self.take_vertices();
             match &self.table {
                 // A hub fills several batches. A shorter list is read by the worker of its batch.
-                BatchSource::Edges(_)
+                BatchSource::Edges(..)
                     if vertices.len() == 1 && self.view.lists().degree(Direction::Out, vertices.start) > BATCH_ROWS =>
                 {
                     let entries = self.entries(vertices)?;
@@ -191,8 +212,8 @@ impl<'a> Batches<'a> {
         while self.next < bound {
             // Degrees only bound the rows: they count an undirected edge at both ends.
             num_rows += match &self.table {
-                BatchSource::Edges(_) => self.view.lists().degree(Direction::Out, self.next),
-                BatchSource::Vertices(_) => 1,
+                BatchSource::Edges(..) => self.view.lists().degree(Direction::Out, self.next),
+                BatchSource::Vertices(..) => 1,
             };
             // At least one vertex is taken, also if its list alone exceeds a batch.
             if num_rows > BATCH_ROWS && self.next > start {
@@ -205,18 +226,21 @@ impl<'a> Batches<'a> {
 
     fn batch(&self, part: BatchPart) -> Result<RecordBatch> {
         match (&self.table, part) {
-            (BatchSource::Edges(chosen), BatchPart::List(entries, range)) => {
-                chosen.edge_batch(self.view, &entries, range)
+            (BatchSource::Edges(chosen, filters), part) => {
+                let rows = match part {
+                    BatchPart::List(ref entries, range) => ViewEdges { entries: Cow::Borrowed(entries), range },
+                    BatchPart::Vertices(vertices) => {
+                        let entries = self.entries(vertices)?;
+                        ViewEdges { range: 0..entries.len(), entries: Cow::Owned(entries) }
+                    }
+                };
+                chosen.batch(passing_columns(self.view, rows, filters, &chosen.fields)?)
             }
-            (BatchSource::Edges(chosen), BatchPart::Vertices(vertices)) => {
-                let entries = self.entries(vertices)?;
-                chosen.edge_batch(self.view, &entries, 0..entries.len())
-            }
-            (BatchSource::Vertices(chosen), BatchPart::Vertices(vertices)) => {
+            (BatchSource::Vertices(chosen, filters), BatchPart::Vertices(vertices)) => {
                 let vertices: Vec<VertexId> = vertices.filter(|&vertex| self.view.lists().is_live(vertex)).collect();
-                chosen.vertex_batch(self.view, &vertices)
+                chosen.batch(passing_columns(self.view, vertices, filters, &chosen.fields)?)
             }
-            (BatchSource::Vertices(_), BatchPart::List(..)) => Err(Error::Internal("vertices have no lists".into())),
+            (BatchSource::Vertices(..), BatchPart::List(..)) => Err(Error::Internal("vertices have no lists".into())),
         }
     }
 
@@ -234,10 +258,35 @@ impl<'a> Batches<'a> {
 impl BatchSource {
     fn schema(&self) -> &SchemaRef {
         match self {
-            Self::Edges(chosen) => &chosen.schema,
-            Self::Vertices(chosen) => &chosen.schema,
+            Self::Edges(chosen, _) => &chosen.schema,
+            Self::Vertices(chosen, _) => &chosen.schema,
         }
     }
+
+    /// Number of columns that a batch reads at most.
+    fn num_columns(&self) -> usize {
+        self.schema().fields().len()
+            + match self {
+                Self::Edges(_, filters) => filters.iter().map(|filter| filter.fields.len()).sum::<usize>(),
+                Self::Vertices(_, filters) => filters.iter().map(|filter| filter.fields.len()).sum(),
+            }
+    }
+}
+
+/// The number of workers whose batches the memory budget holds at once.
+fn workers_for(view: &View, table: &BatchSource) -> Result<usize> {
+    let (session, num_columns) = (view.session(), table.num_columns() as u64);
+    let require = |num_workers: usize| {
+        let num_bytes = num_workers as u64 * BATCH_ROWS as u64 * (ENTRY_BYTES + num_columns * VALUE_BYTES);
+        session.require_reader("reading rows", view.beside(), num_bytes)
+    };
+    let num_workers = session.num_threads();
+    // One worker is slower, but needs less memory than all.
+    if require(num_workers).is_err() {
+        require(1)?;
+        return Ok(1);
+    }
+    Ok(num_workers)
 }
 
 impl Iterator for Batches<'_> {

@@ -27,7 +27,7 @@ pub(super) enum EdgeField {
 
 impl EdgeField {
     /// Finds the column of a name. A property hides a built-in column of equal name.
-    fn find(view: &View, name: &str) -> Option<Self> {
+    pub(super) fn find(view: &View, name: &str) -> Option<Self> {
         let (schema, options) = (view.edge_schema(), view.stored().options());
         if let Some(place) = schema.find(name) {
             return Some(Self::Property(place, schema.get(place)?.1));
@@ -42,7 +42,7 @@ impl EdgeField {
     }
 
     /// All column names, built-in ones first.
-    fn names(view: &View) -> Vec<String> {
+    pub(super) fn names(view: &View) -> Vec<String> {
         let options = view.stored().options();
         let mut names = vec!["source".to_owned(), "target".to_owned()];
         names.extend(options.weight_type.map(|_| OWN_WEIGHTS.to_owned()));
@@ -50,7 +50,7 @@ impl EdgeField {
         with_names(names, view.edge_schema())
     }
 
-    fn property_type(self, view: &View) -> PropertyType {
+    pub(super) fn property_type(self, view: &View) -> PropertyType {
         match self {
             Self::Source | Self::Target => key_type(view),
             Self::Weight(weight_type) => type_of_weight(weight_type),
@@ -65,7 +65,12 @@ impl EdgeField {
     }
 
     /// The columns for a range of entries.
-    fn columns(fields: &[Self], view: &View, entries: &Entries, range: Range<usize>) -> Result<Vec<PropertyColumn>> {
+    pub(super) fn columns(
+        fields: &[Self],
+        view: &View,
+        entries: &Entries,
+        range: Range<usize>,
+    ) -> Result<Vec<PropertyColumn>> {
         let properties = view.stored().edge_properties();
         // Entries have no rows in a graph without edge properties and numbers.
         let rows = entries.rows.get(range.clone()).unwrap_or_default();

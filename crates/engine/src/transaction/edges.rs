@@ -1,6 +1,7 @@
 //! Edges of a transaction.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use anden_base::VertexId;
 use anden_graph::property::OwnedValue;
@@ -8,6 +9,7 @@ use anden_graph::{Graph, Weight, WeightType, WeightedEdges};
 use anden_snapshots::{Direction, Key, SnapshotView};
 
 use super::own::{Origin, OwnEdge};
+use super::properties::fitting_value;
 use super::{OptimisticTransaction, ResolvedKey};
 use crate::commit_queue::NewEdge;
 use crate::error::PropertyOf;
@@ -32,16 +34,83 @@ impl OptimisticTransaction<'_> {
     /// # Errors
     /// A key or the weight does not fit the graph.
     pub fn add_edge(&mut self, source: &Key, target: &Key, weight: Option<EdgeWeight>) -> Result<NewEdge> {
+        self.add_edge_with(source, target, weight, Vec::new())
+    }
+
+    /// As [`add_edge`](Self::add_edge), with properties, in one update. In a simple graph an existing edge gets the
+    /// values, and keeps its others; in a multigraph the new edge gets them. An unknown property is created. Null means
+    /// no value. Reads nothing, with one exception: null of an unknown property, in a simple graph.
+    ///
+    /// # Errors
+    /// As [`add_edge`](Self::add_edge). Edges have no properties; a value does not fit the property's type.
+    pub fn add_edge_with(
+        &mut self,
+        source: &Key,
+        target: &Key,
+        weight: Option<EdgeWeight>,
+        properties: Vec<(Arc<str>, OwnedValue)>,
+    ) -> Result<NewEdge> {
         let (source, target) = (self.fitting(source)?, self.fitting(target)?);
         let bits = weight_bits((&source, &target), weight, self.view.options())?;
+        let values = self.fitting_edge_values((&source, &target), properties)?;
         let ends = (self.make(&source)?, self.make(&target)?);
-        self.own.change_edge(ends, Some(OwnEdge { weight: bits, ..OwnEdge::default() }), self.view.options());
+        let properties = self.write_edge(ends, bits, values);
         // A multigraph needs the keys later, to name the edge by its id.
-        let ends = self.view.is_multigraph().then(|| Box::new((source.clone(), target.clone())));
-        let new_edge = NewEdge { ends, place: self.num_added };
+        let keys = self.view.is_multigraph().then(|| Box::new((source.clone(), target.clone())));
+        let new_edge = NewEdge { ends: keys, place: self.num_added };
         self.num_added += 1;
-        self.updates.push(Update::AddEdge { source, target, weight, properties: Vec::new() });
+        self.updates.push(Update::AddEdge { source, target, weight, properties });
         Ok(new_edge)
+    }
+
+    /// Lays an added edge over the view. Returns the values that its update needs.
+    fn write_edge(
+        &mut self,
+        ends: (VertexId, VertexId),
+        weight: u64,
+        values: Vec<(Arc<str>, OwnedValue)>,
+    ) -> Vec<(Arc<str>, NewValue)> {
+        let options = *self.view.options();
+        let (mut edge, mut needed) = (OwnEdge::new(weight), Vec::with_capacity(values.len()));
+        let stored = stored_ends(&options, ends);
+        for (name, value) in values {
+            let is_null = value == OwnedValue::Null;
+            self.own.note_valued(PropertyOf::Edges, &name, &value);
+            if is_null && !self.knows_property(PropertyOf::Edges, self.view.edge_properties().schema(), &name) {
+                // No value has to be removed, unless another commit gives the edge one: note a read. A new edge of a
+                // multigraph has none.
+                if !options.multigraph {
+                    self.note_edge(stored.0, stored.1);
+                }
+                continue;
+            }
+            match options.multigraph {
+                true => edge.set_value(name.to_string(), value.clone()),
+                // An ordered graph does not store a loop.
+                false if options.ordered && ends.0 == ends.1 => {}
+                false => self.own.set_edge_value(stored, &name, value.clone()),
+            }
+            needed.push((name, NewValue::Value(value)));
+        }
+        self.own.change_edge(ends, Some(edge), &options);
+        needed
+    }
+
+    /// Values of an edge in the types of their properties.
+    fn fitting_edge_values(
+        &self,
+        ends: (&Key, &Key),
+        properties: Vec<(Arc<str>, OwnedValue)>,
+    ) -> Result<Vec<(Arc<str>, OwnedValue)>> {
+        if !properties.is_empty() && !self.view.options().edge_properties {
+            return Err(Error::no_edge_properties(ends));
+        }
+        let schema = self.view.edge_properties().schema();
+        let fitting = |(name, value): (Arc<str>, OwnedValue)| {
+            let value = fitting_value(schema, &name, value).map_err(|error| error.for_edge(ends))?;
+            Ok((name, value))
+        };
+        properties.into_iter().map(fitting).collect()
     }
 
     /// Adds an edge if there is none. Returns whether there was none; an existing edge keeps its weight.
@@ -79,10 +148,10 @@ impl OptimisticTransaction<'_> {
         let Some((source, target)) = self.ends(source, target)? else { return Ok(None) };
         let own = self.own.list(Direction::Out, source);
         // The transaction's own write decides, whatever others commit: nothing is read.
-        if let Some((_, bits)) = own.and_then(|list| list.added(target)) {
+        if let Some((_, bits)) = own.added(target) {
             return Ok(Some(weight_of(bits, weight_type)));
         }
-        if own.is_some_and(|list| list.is_removed(target)) {
+        if own.is_removed(target) {
             return Ok(None);
         }
         self.note_edge(source, target);
@@ -117,7 +186,7 @@ impl OptimisticTransaction<'_> {
             edges.iter_mut().for_each(|edge| edge.weight = bits);
             self.own.replace_edges(ends, edges, self.view.options());
         } else {
-            self.own.change_edge(ends, Some(OwnEdge { weight: bits, ..OwnEdge::default() }), self.view.options());
+            self.own.change_edge(ends, Some(OwnEdge::new(bits)), self.view.options());
         }
         self.updates.push(Update::SetWeight { source, target, weight });
         Ok(())
@@ -145,12 +214,14 @@ impl OptimisticTransaction<'_> {
         let mut found = Vec::new();
         for edge in self.pair_edges(ends)? {
             // A new edge has neither a row nor a number before its commit.
-            let mut properties = match edge.origin {
+            let origin = edge.origin();
+            let mut properties = match origin {
                 Some(origin) => row_properties(&self.view, origin.row)?,
                 None => Vec::new(),
             };
+            let weight = self.view.weight_type().map(|weight_type| weight_of(edge.weight, weight_type));
             let written: Vec<_> = match is_multigraph {
-                true => edge.values.into_iter().collect(),
+                true => edge.into_values().into_iter().collect(),
                 false => self.written_edge_values(ends),
             };
             for (name, value) in written {
@@ -158,8 +229,7 @@ impl OptimisticTransaction<'_> {
                 properties.extend((value != OwnedValue::Null).then_some((name, value)));
             }
             properties.sort_by_key(|(name, _)| schema.find(name).unwrap_or(usize::MAX));
-            let weight = self.view.weight_type().map(|weight_type| weight_of(edge.weight, weight_type));
-            let number = edge.origin.filter(|_| is_multigraph).map(|origin| origin.number);
+            let number = origin.filter(|_| is_multigraph).map(|origin| origin.number);
             found.push(FoundEdge { number, weight, properties });
         }
         Ok(found)
@@ -179,7 +249,7 @@ impl OptimisticTransaction<'_> {
         let numbered = |error: Error| error.with_number(*number);
         let ends = self.ends(source, target)?.ok_or_else(no_edge)?;
         let mut edges = self.pair_edges(ends)?;
-        let is_it = |edge: &OwnEdge| edge.origin.is_some_and(|origin| origin.number == *number);
+        let is_it = |edge: &OwnEdge| edge.origin().is_some_and(|origin| origin.number == *number);
         let place = edges.iter().position(is_it).ok_or_else(no_edge)?;
         let action = match action {
             EdgeAction::Remove => {
@@ -201,7 +271,7 @@ impl OptimisticTransaction<'_> {
                     // Null of an unknown property changes nothing.
                     return Ok(());
                 }
-                edges[place].values.insert(name.clone(), value.clone());
+                edges[place].set_value(name.clone(), value.clone());
                 self.own.note_valued(PropertyOf::Edges, &name, &value);
                 EdgeAction::SetProperty { name, value: NewValue::Value(value) }
             }
@@ -217,23 +287,19 @@ impl OptimisticTransaction<'_> {
     /// Damage found on the way.
     pub(super) fn pair_edges(&self, (source, target): (VertexId, VertexId)) -> Result<Vec<OwnEdge>> {
         self.note_edge(source, target);
-        let mut edges = Vec::new();
+        let mut edges = match self.is_edge_of_view(source, target) {
+            true => edges_of_view(&self.view, source, target)?,
+            false => Vec::new(),
+        };
         let own = self.own.list(Direction::Out, source);
-        let is_hidden = !self.view.is_multigraph() && own.is_some_and(|list| list.added(target).is_some());
-        if self.is_edge_of_view(source, target) {
-            edges = edges_of_view(&self.view, source, target)?;
-        }
-        if is_hidden {
+        match own.added(target) {
             // The existing edge got a new weight.
-            let weight = own.and_then(|list| list.added(target)).map(|(_, weight)| weight);
-            edges.truncate(1);
-            match (edges.first_mut(), weight) {
-                (Some(edge), Some(weight)) => edge.weight = weight,
-                _ => edges.extend(own.into_iter().flat_map(|list| list.edges_to(target)).cloned()),
+            Some((_, weight)) if !self.view.is_multigraph() && !edges.is_empty() => {
+                edges.truncate(1);
+                edges[0].weight = weight;
             }
-            return Ok(edges);
+            _ => edges.extend(own.edges_to(target).cloned()),
         }
-        edges.extend(own.into_iter().flat_map(|list| list.edges_to(target)).cloned());
         Ok(edges)
     }
 
@@ -275,19 +341,19 @@ impl OptimisticTransaction<'_> {
         (source.max(target) as usize) < own.first_new
             && !own.is_gone(source)
             && !own.is_gone(target)
-            && !own.list(Direction::Out, source).is_some_and(|list| list.is_removed(target))
+            && !own.list(Direction::Out, source).is_removed(target)
     }
 
     fn find_edge(&self, source: &Key, target: &Key) -> Result<usize> {
         let Some((source, target)) = self.ends(source, target)? else { return Ok(0) };
         let own = self.own.list(Direction::Out, source);
-        let num_added = own.and_then(|list| list.added(target)).map_or(0, |(count, _)| count);
+        let num_added = own.added(target).map_or(0, |(count, _)| count);
         let is_parallel = self.view.is_multigraph();
         // The transaction's own write decides, whatever others commit: nothing is read.
         if !is_parallel && num_added > 0 {
             return Ok(1);
         }
-        if own.is_some_and(|list| list.is_removed(target)) {
+        if own.is_removed(target) {
             return Ok(num_added);
         }
         self.note_edge(source, target);
@@ -351,11 +417,12 @@ pub fn edges_between(
     is_wanted: impl Fn(Option<u64>) -> bool,
 ) -> Result<Vec<FoundEdge>> {
     let mut edges = edges_of_view(view, source, target)?;
-    edges.retain(|edge| is_wanted(edge.origin.map(|origin| origin.row)));
+    edges.retain(|edge| is_wanted(edge.origin().map(|origin| origin.row)));
     let found = |edge: OwnEdge| -> Result<FoundEdge> {
         let weight = view.weight_type().map(|weight_type| weight_of(edge.weight, weight_type));
-        let properties = edge.origin.map_or(Ok(Vec::new()), |origin| row_properties(view, origin.row))?;
-        let number = edge.origin.filter(|_| view.is_multigraph()).map(|origin| origin.number);
+        let origin = edge.origin();
+        let properties = origin.map_or(Ok(Vec::new()), |origin| row_properties(view, origin.row))?;
+        let number = origin.filter(|_| view.is_multigraph()).map(|origin| origin.number);
         Ok(FoundEdge { number, weight, properties })
     };
     edges.into_iter().map(found).collect()
@@ -395,7 +462,7 @@ fn edges_of_view(view: &SnapshotView, source: VertexId, target: VertexId) -> Res
         ($weight:ty) => {
             view.for_each_weighted_fragment::<$weight>(Direction::Out, source, |targets, weights| {
                 let weights = weights[parallel(targets)].iter();
-                edges.extend(weights.map(|weight| OwnEdge { weight: weight.bits(), ..OwnEdge::default() }));
+                edges.extend(weights.map(|weight| OwnEdge::new(weight.bits())));
                 ControlFlow::Continue(())
             })
         };
@@ -412,10 +479,10 @@ fn edges_of_view(view: &SnapshotView, source: VertexId, target: VertexId) -> Res
     };
     view.check()?;
     for (edge, row) in edges.iter_mut().zip(rows) {
-        edge.origin = Some(Origin { number: view.edge_properties().number(row)?, row });
+        edge.set_origin(Origin { number: view.edge_properties().number(row)?, row });
     }
     // A changed edge has a later row but keeps its number, which tells when the edge was added.
-    edges.sort_by_key(|edge| edge.origin.map(|origin| origin.number));
+    edges.sort_by_key(|edge| edge.origin().map(|origin| origin.number));
     Ok(edges)
 }
 

@@ -31,7 +31,7 @@ impl<'a> TransactionGraph<'a> {
     }
 
     /// Notes the read of a list. Returns its changes, and whether the view's list counts.
-    fn read(&self, direction: Direction, vertex: VertexId) -> (Option<&'a OwnList>, bool) {
+    fn read(&self, direction: Direction, vertex: VertexId) -> (OwnList<'a>, bool) {
         let OptimisticTransaction { view, own, .. } = self.transaction;
         self.transaction.note_list(direction, vertex);
         let is_in_view = (vertex as usize) < view.vertex_bound() && !own.is_gone(vertex);
@@ -41,9 +41,9 @@ impl<'a> TransactionGraph<'a> {
     }
 
     /// Whether the view's list counts without exceptions.
-    fn counts_whole(&self, own_list: Option<&OwnList>) -> bool {
+    fn counts_whole(&self, own: OwnList<'_>) -> bool {
         // Any list of the view may lead to a removed vertex.
-        own_list.is_none() && self.transaction.own.num_gone() == 0
+        self.transaction.own.num_gone() == 0 && own.is_unchanged()
     }
 
     /// The number of arcs, and of loops among them, that all out-lists have beyond those of the view; negative if they
@@ -56,8 +56,8 @@ impl<'a> TransactionGraph<'a> {
         let bound = view.vertex_bound() as VertexId;
         // A removed vertex may take arcs from any list.
         let mut lists: Vec<VertexId> = match own.num_gone() == 0 {
-            true => own.changed_lists(Direction::Out).collect(),
-            false => (0..bound).chain(own.changed_lists(Direction::Out).filter(|&list| list >= bound)).collect(),
+            true => own.changed_lists().collect(),
+            false => (0..bound).chain(own.changed_lists().filter(|&list| list >= bound)).collect(),
         };
         lists.sort_unstable();
         lists.dedup();
@@ -179,7 +179,7 @@ impl Graph for TransactionGraph<'_> {
             view.for_each_fragment(direction, vertex, kept)?;
         }
         // The own additions come last, as a fragment of their own.
-        own.map_or(ControlFlow::Continue(()), |list| list.for_each_chunk(|targets, _| body(targets)))
+        own.for_each_chunk(|targets, _| body(targets))
     }
 
     fn for_each_page(
@@ -229,12 +229,10 @@ impl WeightedEdges for TransactionGraph<'_> {
             view.for_each_weighted_fragment(direction, vertex, kept)?;
         }
         let mut weights = Vec::new();
-        own.map_or(ControlFlow::Continue(()), |list| {
-            list.for_each_chunk(|targets, bits| {
-                weights.clear();
-                weights.extend(bits.iter().map(|&bits| W::of_bits(bits)));
-                body(targets, &weights)
-            })
+        own.for_each_chunk(|targets, bits| {
+            weights.clear();
+            weights.extend(bits.iter().map(|&bits| W::of_bits(bits)));
+            body(targets, &weights)
         })
     }
 }

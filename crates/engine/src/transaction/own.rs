@@ -7,7 +7,7 @@
 //! No write scans earlier writes. So the values of a removed vertex or edge are not searched for: writes are numbered,
 //! and a value that is older than the removal does not count.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::ops::ControlFlow;
 
 use anden_base::VertexId;
@@ -27,10 +27,16 @@ const CHUNK: usize = 128;
 pub(crate) struct OwnEdge {
     /// The bits of its weight.
     pub(crate) weight: u64,
+    /// Boxed, because most edges have no details, and a transaction may add many edges.
+    details: Option<Box<OwnEdgeDetails>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct OwnEdgeDetails {
     /// The edge of the view, if it is one.
-    pub(crate) origin: Option<Origin>,
+    origin: Option<Origin>,
     /// Values that were written, in a multigraph.
-    pub(crate) values: BTreeMap<String, OwnedValue>,
+    values: BTreeMap<String, OwnedValue>,
 }
 
 /// The number and the row of an edge of the view.
@@ -40,47 +46,108 @@ pub(crate) struct Origin {
     pub(crate) row: u64,
 }
 
-/// The changes of one adjacency list.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct OwnList {
-    /// Added edges by neighbor; parallel edges are counted from 0.
-    added: BTreeMap<(VertexId, u32), OwnEdge>,
-    /// Neighbors whose edges of the view are removed.
-    removed: BTreeSet<VertexId>,
+impl OwnEdge {
+    /// An edge with the bits of its weight.
+    pub(crate) fn new(weight: u64) -> Self {
+        Self { weight, details: None }
+    }
+
+    /// The edge of the view, if it is one.
+    pub(crate) fn origin(&self) -> Option<Origin> {
+        self.details.as_ref().and_then(|details| details.origin)
+    }
+
+    pub(crate) fn set_origin(&mut self, origin: Origin) {
+        self.details.get_or_insert_default().origin = Some(origin);
+    }
+
+    /// The written value of a property, in a multigraph.
+    pub(crate) fn value(&self, name: &str) -> Option<&OwnedValue> {
+        self.details.as_ref().and_then(|details| details.values.get(name))
+    }
+
+    pub(crate) fn set_value(&mut self, name: String, value: OwnedValue) {
+        self.details.get_or_insert_default().values.insert(name, value);
+    }
+
+    /// The written values by property, in a multigraph.
+    pub(crate) fn into_values(self) -> BTreeMap<String, OwnedValue> {
+        self.details.map_or_else(BTreeMap::new, |details| details.values)
+    }
 }
 
-impl OwnList {
-    fn add(&mut self, neighbor: VertexId, edge: OwnEdge, is_parallel: bool) {
+/// The list and the neighbor of an added edge, and its number among parallel ones.
+type ArcKey = (VertexId, VertexId, u32);
+
+/// The changes of all adjacency lists in one direction. One B-tree for all lists takes far less memory than one for
+/// each list, whose first node has room for eleven edges.
+#[derive(Debug, Default)]
+struct OwnArcs {
+    /// Added edges; parallel ones are counted from 0.
+    added: BTreeMap<ArcKey, OwnEdge>,
+    /// Lists with the neighbors whose edges of the view are removed.
+    removed: BTreeSet<(VertexId, VertexId)>,
+}
+
+impl OwnArcs {
+    fn add(&mut self, list: VertexId, neighbor: VertexId, edge: OwnEdge, is_parallel: bool) {
         // In a simple graph, a later addition replaces the earlier one.
-        let number = if is_parallel { self.num_added_to(neighbor) } else { 0 };
-        self.added.insert((neighbor, number), edge);
+        let number = if is_parallel { self.num_added(list, neighbor) } else { 0 };
+        self.added.insert((list, neighbor, number), edge);
     }
 
-    fn remove(&mut self, neighbor: VertexId) {
-        for number in 0..self.num_added_to(neighbor) {
-            self.added.remove(&(neighbor, number));
+    fn remove(&mut self, list: VertexId, neighbor: VertexId) {
+        for number in 0..self.num_added(list, neighbor) {
+            self.added.remove(&(list, neighbor, number));
         }
-        self.removed.insert(neighbor);
+        self.removed.insert((list, neighbor));
     }
 
-    fn num_added_to(&self, neighbor: VertexId) -> u32 {
-        let last = self.added.range((neighbor, 0)..=(neighbor, u32::MAX)).next_back();
+    /// Forgets all changes of a list. Returns the neighbors of its additions; parallel edges repeat their neighbor.
+    fn forget(&mut self, vertex: VertexId) -> Vec<VertexId> {
+        let list = OwnList { arcs: self, vertex };
+        let added: Vec<ArcKey> = list.added_between(0, VertexId::MAX).map(|(&key, _)| key).collect();
+        let removed: Vec<VertexId> = list.removed_between(0, VertexId::MAX).collect();
+        for key in &added {
+            self.added.remove(key);
+        }
+        for neighbor in removed {
+            self.removed.remove(&(vertex, neighbor));
+        }
+        added.into_iter().map(|(_, neighbor, _)| neighbor).collect()
+    }
+
+    fn num_added(&self, list: VertexId, neighbor: VertexId) -> u32 {
+        let last = self.added.range((list, neighbor, 0)..=(list, neighbor, u32::MAX)).next_back();
         // Edges of a pair are removed together only, so their numbers have no gap.
-        last.map_or(0, |((_, number), _)| number + 1)
+        last.map_or(0, |((.., number), _)| number + 1)
+    }
+}
+
+/// The changes of one adjacency list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnList<'a> {
+    arcs: &'a OwnArcs,
+    vertex: VertexId,
+}
+
+impl<'a> OwnList<'a> {
+    pub(crate) fn is_unchanged(self) -> bool {
+        self.added_between(0, VertexId::MAX).next().is_none() && self.removed_between(0, VertexId::MAX).next().is_none()
     }
 
     /// The neighbors of the additions, ascending; parallel edges repeat their neighbor.
-    pub(crate) fn targets(&self) -> impl Iterator<Item = VertexId> + '_ {
-        self.added.keys().map(|&(neighbor, _)| neighbor)
+    pub(crate) fn targets(self) -> impl Iterator<Item = VertexId> + 'a {
+        self.added_between(0, VertexId::MAX).map(|(&(_, neighbor, _), _)| neighbor)
     }
 
     /// Calls `body` with [targets](Self::targets) and the bits of their weights.
     pub(crate) fn for_each_chunk(
-        &self,
+        self,
         mut body: impl FnMut(&[VertexId], &[u64]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let (mut targets, mut weights, mut len) = ([0; CHUNK], [0; CHUNK], 0);
-        for (&(neighbor, _), edge) in &self.added {
+        for (&(_, neighbor, _), edge) in self.added_between(0, VertexId::MAX) {
             (targets[len], weights[len]) = (neighbor, edge.weight);
             len += 1;
             if len == CHUNK {
@@ -92,19 +159,29 @@ impl OwnList {
     }
 
     /// The number of added edges to a neighbor, with the weight of the first; `None` without any.
-    pub(crate) fn added(&self, neighbor: VertexId) -> Option<(usize, u64)> {
-        let edge = self.added.get(&(neighbor, 0))?;
-        Some((self.num_added_to(neighbor) as usize, edge.weight))
+    pub(crate) fn added(self, neighbor: VertexId) -> Option<(usize, u64)> {
+        let edge = self.arcs.added.get(&(self.vertex, neighbor, 0))?;
+        Some((self.arcs.num_added(self.vertex, neighbor) as usize, edge.weight))
     }
 
     /// The added edges to a neighbor, in the order in which they were added.
-    pub(crate) fn edges_to(&self, neighbor: VertexId) -> impl Iterator<Item = &OwnEdge> {
-        self.added.range((neighbor, 0)..=(neighbor, u32::MAX)).map(|(_, edge)| edge)
+    pub(crate) fn edges_to(self, neighbor: VertexId) -> impl Iterator<Item = &'a OwnEdge> {
+        self.added_between(neighbor, neighbor).map(|(_, edge)| edge)
     }
 
     /// Whether the view's edges to a neighbor are removed.
-    pub(crate) fn is_removed(&self, neighbor: VertexId) -> bool {
-        self.removed.contains(&neighbor)
+    pub(crate) fn is_removed(self, neighbor: VertexId) -> bool {
+        self.arcs.removed.contains(&(self.vertex, neighbor))
+    }
+
+    /// The additions whose neighbors are from `first` to `last`.
+    fn added_between(self, first: VertexId, last: VertexId) -> btree_map::Range<'a, ArcKey, OwnEdge> {
+        self.arcs.added.range((self.vertex, first, 0)..=(self.vertex, last, u32::MAX))
+    }
+
+    /// The neighbors from `first` to `last` whose edges of the view are removed.
+    fn removed_between(self, first: VertexId, last: VertexId) -> impl Iterator<Item = VertexId> + 'a {
+        self.arcs.removed.range((self.vertex, first)..=(self.vertex, last)).map(|&(_, neighbor)| neighbor)
     }
 }
 
@@ -112,9 +189,9 @@ impl OwnList {
 /// seed.
 #[derive(Debug, Default)]
 pub(crate) struct Own {
-    out: HashMap<VertexId, OwnList>,
+    out: OwnArcs,
     /// In-lists, of a directed graph only.
-    into: HashMap<VertexId, OwnList>,
+    into: OwnArcs,
     /// The written states of vertices: alive or removed. Ids below a new dense id have no entry.
     pub(crate) states: HashMap<VertexId, bool>,
     /// Removed vertices, perhaps added again, with the number of the write. The view's edges and values of them do not
@@ -153,7 +230,7 @@ impl Own {
 
     /// Whether a list may differ from the view's.
     pub(crate) fn changes_lists(&self) -> bool {
-        !self.out.is_empty() || !self.gone.is_empty()
+        !self.out.added.is_empty() || !self.out.removed.is_empty() || !self.gone.is_empty()
     }
 
     /// The number of removed vertices.
@@ -170,47 +247,43 @@ impl Own {
     /// The targets of a fragment of the view that do not count, ascending.
     ///
     /// Cost: linear in the shorter of fragment and writes.
-    pub(crate) fn hidden(&self, list: Option<&OwnList>, targets: &[VertexId], options: &GraphOptions) -> Vec<VertexId> {
+    pub(crate) fn hidden(&self, list: OwnList<'_>, targets: &[VertexId], options: &GraphOptions) -> Vec<VertexId> {
         let mut hidden = Vec::new();
         let (Some(&first), Some(&last)) = (targets.first(), targets.last()) else { return hidden };
-        let all = first..=last;
-        let mut push =
-            |num_written: usize, range: &mut dyn Iterator<Item = VertexId>, has: &dyn Fn(VertexId) -> bool| {
-                // Enumerates the smaller of writes and fragment.
-                match num_written < targets.len() {
-                    true => hidden.extend(range),
-                    false => hidden.extend(targets.iter().copied().filter(|&target| has(target))),
-                }
-            };
-        push(self.gone.len(), &mut self.gone.range(all.clone()).map(|(&gone, _)| gone), &|target| self.is_gone(target));
-        if let Some(list) = list {
-            let removed = &list.removed;
-            push(removed.len(), &mut removed.range(all).copied(), &|target| removed.contains(&target));
-            // In a simple graph, an added edge replaces the edge of the view.
-            if !options.multigraph {
-                let added = list.added.range((first, 0)..=(last, u32::MAX));
-                let has = |target| list.added.contains_key(&(target, 0));
-                push(list.added.len(), &mut added.map(|(&(target, _), _)| target), &has);
+        let mut push = |written: &mut dyn Iterator<Item = VertexId>, is_written: &dyn Fn(VertexId) -> bool| {
+            let start = hidden.len();
+            hidden.extend(written.take(targets.len()));
+            // Enumerates the smaller of writes and fragment.
+            if hidden.len() - start == targets.len() {
+                hidden.truncate(start);
+                hidden.extend(targets.iter().copied().filter(|&target| is_written(target)));
             }
+        };
+        push(&mut self.gone.range(first..=last).map(|(&gone, _)| gone), &|target| self.is_gone(target));
+        push(&mut list.removed_between(first, last), &|target| list.is_removed(target));
+        // In a simple graph, an added edge replaces the edge of the view.
+        if !options.multigraph {
+            let added = list.added_between(first, last);
+            push(&mut added.map(|(&(_, target, _), _)| target), &|target| list.added(target).is_some());
         }
         hidden.sort_unstable();
         hidden.dedup();
         hidden
     }
 
-    pub(crate) fn list(&self, direction: Direction, vertex: VertexId) -> Option<&OwnList> {
-        match direction {
-            Direction::Out => self.out.get(&vertex),
-            Direction::In => self.into.get(&vertex),
-        }
+    /// The changes of a list.
+    pub(crate) fn list(&self, direction: Direction, vertex: VertexId) -> OwnList<'_> {
+        let arcs = match direction {
+            Direction::Out => &self.out,
+            Direction::In => &self.into,
+        };
+        OwnList { arcs, vertex }
     }
 
-    /// The vertices whose lists change in one direction.
-    pub(crate) fn changed_lists(&self, direction: Direction) -> impl Iterator<Item = VertexId> + '_ {
-        match direction {
-            Direction::Out => self.out.keys().copied(),
-            Direction::In => self.into.keys().copied(),
-        }
+    /// The vertices whose out-lists change; they repeat.
+    pub(crate) fn changed_lists(&self) -> impl Iterator<Item = VertexId> + '_ {
+        let OwnArcs { added, removed } = &self.out;
+        added.keys().map(|&(list, ..)| list).chain(removed.iter().map(|&(list, _)| list))
     }
 
     /// The id of a vertex that is new here, alive or removed.
@@ -261,12 +334,9 @@ impl Own {
         let is_parallel = options.multigraph;
         let has_in_lists = is_in_one_list(options);
         EdgeUpdate { source: ends.0, target: ends.1, addition: None }.for_each_arc(options, |arc| {
-            let change = |lists: &mut HashMap<VertexId, OwnList>, list, neighbor| {
-                let list: &mut OwnList = lists.entry(list).or_default();
-                match &edge {
-                    Some(edge) => list.add(neighbor, edge.clone(), is_parallel),
-                    None => list.remove(neighbor),
-                }
+            let change = |arcs: &mut OwnArcs, list, neighbor| match &edge {
+                Some(edge) => arcs.add(list, neighbor, edge.clone(), is_parallel),
+                None => arcs.remove(list, neighbor),
             };
             change(&mut self.out, arc.list, arc.neighbour);
             if has_in_lists {
@@ -292,20 +362,17 @@ impl Own {
         self.states.insert(vertex, false);
         self.gone.insert(vertex, number);
         // Only written edges are removed here: `gone` hides those of the view.
-        let forget = |list: Option<OwnList>, others: &mut HashMap<VertexId, OwnList>| {
-            for neighbor in list.iter().flat_map(OwnList::targets) {
-                if let Some(list) = others.get_mut(&neighbor) {
-                    list.remove(vertex);
-                }
-            }
+        let remove_from = |others: &mut OwnArcs, neighbors: Vec<VertexId>| {
+            // The arc of a loop went with the list.
+            neighbors.into_iter().filter(|&other| other != vertex).for_each(|other| others.remove(other, vertex));
         };
-        let list = self.out.remove(&vertex);
+        let neighbors = self.out.forget(vertex);
         match is_in_one_list(options) {
             true => {
-                forget(list, &mut self.into);
-                forget(self.into.remove(&vertex), &mut self.out);
+                remove_from(&mut self.into, neighbors);
+                remove_from(&mut self.out, self.into.forget(vertex));
             }
-            false => forget(list, &mut self.out),
+            false => remove_from(&mut self.out, neighbors),
         }
     }
 

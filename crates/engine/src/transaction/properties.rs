@@ -140,7 +140,7 @@ impl OptimisticTransaction<'_> {
         if self.view.options().multigraph {
             // The edges are in the order in which they were added.
             let Some(last) = self.pair_edges((source, target))?.pop() else { return Ok(OwnedValue::Null) };
-            return match (last.values.get(name), last.origin, place) {
+            return match (last.value(name), last.origin(), place) {
                 (Some(value), ..) => Ok(value.clone()),
                 (None, Some(origin), Some(place)) => Ok(properties.value(place, origin.row)?.into()),
                 _ => Ok(OwnedValue::Null),
@@ -186,7 +186,7 @@ impl OptimisticTransaction<'_> {
         if options.multigraph {
             let mut edges = self.pair_edges((from, to))?;
             if let Some(last) = edges.last_mut() {
-                last.values.insert(name.to_owned(), value.clone());
+                last.set_value(name.to_owned(), value.clone());
             }
             self.own.replace_edges((from, to), edges, &options);
             self.own.note_valued(PropertyOf::Edges, name, &value);
@@ -231,7 +231,7 @@ impl OptimisticTransaction<'_> {
 }
 
 /// A value in the type of its property, if the property exists.
-fn fitting_value(schema: &PropertySchema, name: &str, value: OwnedValue) -> Result<OwnedValue> {
+pub(super) fn fitting_value(schema: &PropertySchema, name: &str, value: OwnedValue) -> Result<OwnedValue> {
     match schema.find(name).and_then(|place| schema.get(place)) {
         Some((_, property_type)) => typed(name, &NewValue::Value(value), property_type),
         None => Ok(value),

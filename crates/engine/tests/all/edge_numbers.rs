@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anden_base::parallel::Pool;
 use anden_base::storage::Storage;
 use anden_engine::{
-    Direction, EdgeAction, EdgeId, EdgeWeight, Engine, FoundEdge, GraphOptions, Key, KeyScheme, Missing, Update,
-    edges_between,
+    Direction, EdgeAction, EdgeId, EdgeWeight, Engine, ErrorKind, FoundEdge, GraphOptions, Key, KeyScheme, Missing,
+    OptimisticTransaction, Update, edges_between,
 };
 use anden_graph::property::OwnedValue;
 use anden_graph::{Graph, WeightType};
@@ -21,8 +21,34 @@ const DB: &str = "db";
 fn all_edges(edges: impl Fn(u64, u64) -> Vec<FoundEdge>) -> Vec<String> {
     let pairs = (0..4).flat_map(|u| (0..4).map(move |v| (u, v)));
     let of_pair = |(u, v)| edges(u, v).into_iter().map(move |edge| (u, v, edge)).collect::<Vec<_>>();
-    let text = |(u, v, edge): (u64, u64, FoundEdge)| format!("{u} {v} {:?} {:?}", edge.weight, edge.properties);
+    let text = |(u, v, mut edge): (u64, u64, FoundEdge)| {
+        // A property that the transaction creates has no place in the schema before the commit.
+        edge.properties.sort_by(|(name, _), (other, _)| name.cmp(other));
+        format!("{u} {v} {:?} {:?}", edge.weight, edge.properties)
+    };
     pairs.flat_map(of_pair).map(text).collect()
+}
+
+/// Some values of edge properties. A later round may name a new property.
+fn random_properties(random: &mut Random, round: u32) -> Vec<(Arc<str>, OwnedValue)> {
+    let names = ["size", "kind", if round < 30 { "size" } else { "late" }];
+    let value = |name: &str, random: &mut Random| match (name, random.below(4)) {
+        (_, 0) => OwnedValue::Null,
+        ("size", value) => OwnedValue::I64(value.into()),
+        (_, value) => OwnedValue::String("x".repeat(value as usize)),
+    };
+    let count = random.below(4) as usize;
+    names[..count].iter().map(|&name| (name.into(), value(name, random))).collect()
+}
+
+fn values_are_those_of_the_last_edges(tx: &OptimisticTransaction<'_>) {
+    for (u, v) in (0..4_u64).flat_map(|u| (0..4_u64).map(move |v| (Key::from(u), Key::from(v)))) {
+        let last = tx.edges(&u, &v).unwrap().pop().unwrap_or_default();
+        for name in ["size", "kind", "late"] {
+            let value = last.properties.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone());
+            assert_eq!(tx.edge_value(&u, &v, name).unwrap(), value.unwrap_or(OwnedValue::Null), "{name} of {u} to {v}");
+        }
+    }
 }
 
 /// A transaction sees parallel edges as its commit will leave them.
@@ -43,6 +69,7 @@ fn transaction_sees_its_changes_of_parallel_edges() {
                 assert_eq!(edges.is_empty(), !tx.has_edge(&u, &v).unwrap());
                 let number = edges.iter().filter_map(|edge| edge.number).nth(random.below(3) as usize);
                 match (random.below(8), number, weight) {
+                    (0, ..) if random.below(4) == 0 => tx.remove_vertex(&u).unwrap(),
                     (0, ..) => tx.remove_edge(&u, &v).unwrap(),
                     (1 | 2, Some(number), weight) => {
                         let id = EdgeId { source: u, target: v, number };
@@ -62,10 +89,16 @@ fn transaction_sees_its_changes_of_parallel_edges() {
                         tx.set_edge_value(&u, &v, "size", value.clone()).unwrap();
                         assert_eq!(tx.edge_value(&u, &v, "size").unwrap(), value);
                     }
+                    (5 | 6, ..) if options.edge_properties => {
+                        let properties = random_properties(random, round);
+                        tx.add_edge_with(&u, &v, weight, properties).unwrap();
+                    }
                     _ => drop(tx.add_edge(&u, &v, weight).unwrap()),
                 }
             }
+            tx.add_vertex(&1.into()).unwrap();
             let expected = all_edges(|u, v| tx.edges(&u.into(), &v.into()).unwrap());
+            values_are_those_of_the_last_edges(&tx);
             let degree = tx.degree(&1.into(), Direction::Out).unwrap();
             tx.commit().unwrap();
             let view = db.view().unwrap();
@@ -142,9 +175,7 @@ fn commits_name_the_edges_that_they_add() {
         options.keys = KeyScheme::Dense;
         let db = Engine::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
         let weight = options.weight_type.map(|_| EdgeWeight::from(1));
-        let add = |tx: &mut anden_engine::OptimisticTransaction<'_>, u: u64, v: u64| {
-            tx.add_edge(&u.into(), &v.into(), weight)
-        };
+        let add = |tx: &mut OptimisticTransaction<'_>, u: u64, v: u64| tx.add_edge(&u.into(), &v.into(), weight);
         db.apply(&[Update::AddVertex(7.into())], Missing::Lenient, &pool).unwrap();
         let before = db.submit(&[edge(5, 6, weight), edge(5, 6, weight)], &pool).unwrap();
         let mut tx = db.begin(&pool).unwrap();
@@ -247,6 +278,34 @@ fn properties_of_numbered_edges_are_checked_at_once() {
         tx.commit().unwrap();
         let found = &edges_between(&db.view().unwrap(), 0, 1, |_| true).unwrap()[0];
         assert_eq!(found.properties.len(), usize::from(edge_properties));
+    }
+}
+
+/// An addition with properties reads nothing, so no commit in between is a conflict. The one exception is a null value
+/// of an unknown property.
+#[test]
+fn additions_with_properties_read_nothing() {
+    let pool = Pool::new(1).unwrap();
+    for multigraph in [false, true] {
+        let options = GraphOptions { multigraph, edge_properties: true, ..GraphOptions::default() };
+        let meets = |name: &str, value: OwnedValue, other: Update| {
+            let db = Engine::in_memory(options).unwrap();
+            db.apply(&[Update::add_edge_with(1, 2, [("kind", "card")])], Missing::Lenient, &pool).unwrap();
+            let mut tx = db.begin(&pool).unwrap();
+            tx.add_edge_with(&1.into(), &2.into(), None, vec![(name.into(), value)]).unwrap();
+            db.apply(&[other], Missing::Lenient, &pool).unwrap();
+            let done = tx.commit().map(drop);
+            let edges = edges_between(&db.view().unwrap(), 0, 1, |_| true).unwrap();
+            (done.map_err(|error| error.kind()), edges.into_iter().map(|edge| edge.properties).collect::<Vec<_>>())
+        };
+        let kind = || ("kind".to_owned(), OwnedValue::from("card"));
+        let size = |size: i64| ("size".to_owned(), OwnedValue::from(size));
+        let both = if multigraph { vec![vec![kind(), size(8)], vec![size(7)]] } else { vec![vec![kind(), size(7)]] };
+        assert_eq!(meets("size", 7.into(), Update::set_edge(1, 2, "size", 8)), (Ok(()), both));
+        assert_eq!(meets("size", 7.into(), Update::remove_edge(1, 2)), (Ok(()), vec![vec![size(7)]]));
+        let (done, edges) = meets("size", OwnedValue::Null, Update::set_edge(1, 2, "size", 8));
+        let expected = if multigraph { Ok(()) } else { Err(ErrorKind::Conflict) };
+        assert_eq!((done, &edges[0]), (expected, &vec![kind(), size(8)]));
     }
 }
 

@@ -12,7 +12,7 @@ use arrow_array::{
     ArrayRef, Float64Array, LargeStringArray, StringArray, TimestampMicrosecondArray, UInt32Array, UInt64Array,
 };
 use arrow_cast::cast;
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
@@ -225,6 +225,15 @@ pub(super) fn property_array(array: &ArrayRef) -> std::result::Result<ArrayRef, 
         DataType::Utf8 => cast(array, &DataType::LargeUtf8),
         _ => Ok(Arc::clone(array)),
     }
+}
+
+/// A batch with its columns in types that properties have.
+pub(super) fn property_batch(batch: &RecordBatch) -> std::result::Result<RecordBatch, ArrowError> {
+    let arrays = batch.columns().iter().map(property_array).collect::<std::result::Result<Vec<_>, _>>()?;
+    let schema = batch.schema();
+    let fields = schema.fields().iter().zip(&arrays);
+    let fields = fields.map(|(field, array)| Field::new(field.name(), array.data_type().clone(), true));
+    RecordBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), arrays)
 }
 
 #[pymethods]
