@@ -1,7 +1,7 @@
 //! Edges and vertices as rows of chosen columns, against the model.
 
 use anden::property::PropertyColumn;
-use anden::tables::{ParallelEdges, RecordBatch, StoredEdge};
+use anden::tables::{Batches, ParallelEdges, RecordBatch, RowFilter, StoredEdge};
 use anden::{Database, Error, Key, KeyScheme, Neighbors, OpenOptions, Options, OwnedValue, Session, Update, View};
 
 use crate::edge_model::{BOUND, Edge, History, Kind, Model, histories};
@@ -271,4 +271,117 @@ fn wrong_columns_are_refused_with_the_nearest() {
     assert_eq!(both, r#"there is no column "amout" of vertices or edges; did you mean "amount"?"#);
     assert!(matches!(view.edge_rows(&[1.into(), 2.into()], ParallelEdges::Lightest, &[]), Err(Error::Unsupported(_))));
     assert!(matches!(view.vertex_rows(&[9.into()], &[]), Err(Error::NotFound { .. })));
+}
+
+/// The rows of batches as text.
+fn rows_of(batches: Batches<'_>) -> Vec<String> {
+    batches.flat_map(|batch| texts(&batch.unwrap())).collect()
+}
+
+type CellTest = fn(&[&str]) -> bool;
+
+fn cell(text: &str) -> Option<i64> {
+    text.parse().ok()
+}
+
+/// Predicates, with the columns that they name and their tests of these columns.
+const ROW_PREDICATES: [(&str, &[&str], CellTest); 7] = [
+    ("TRUE", &[], |_| true),
+    ("1 = 2", &[], |_| false),
+    ("source < 30 AND target <> 7", &["source", "target"], |row| cell(row[0]) < Some(30) && row[1] != "7"),
+    ("target BETWEEN 10 AND 12", &["target"], |row| (Some(10)..=Some(12)).contains(&cell(row[0]))),
+    ("amount > 50 AND kind = 'wire'", &["amount", "kind"], |row| cell(row[0]) > Some(50) && row[1] == "wire"),
+    ("kind IS NULL OR source = 3", &["kind", "source"], |row| row[0] == "-" || row[1] == "3"),
+    ("weight < 5 AND target > 9", &["weight", "target"], |row| cell(row[0]) < Some(5) && cell(row[1]) > Some(9)),
+];
+
+fn check_filtered_edges(view: &View, kind: Kind, place: &str) {
+    let all = names(view, kind);
+    for (predicate, columns, test) in ROW_PREDICATES {
+        if !columns.iter().all(|column| all.contains(column)) {
+            continue;
+        }
+        // Every row, and the tested cells of the row.
+        let tested = rows_of(view.edges(if columns.is_empty() { &["source"] } else { columns }).unwrap());
+        let passes: Vec<bool> = tested.iter().map(|row| test(&row.split(' ').collect::<Vec<_>>())).collect();
+        for wanted in [&all[..], &["target"], &all[..1], columns] {
+            let rows = rows_of(view.edges(wanted).unwrap());
+            let expected: Vec<String> =
+                rows.into_iter().zip(&passes).filter(|(_, passes)| **passes).map(|(row, _)| row).collect();
+            let found = view.edges(wanted).unwrap().with_filter(predicate).unwrap();
+            assert_eq!(rows_of(found), expected, "{place}: {predicate} {wanted:?}");
+            let twice = view.edges(wanted).unwrap().with_filter("source <> 4").unwrap().with_filter(predicate);
+            let both = view.edges(wanted).unwrap().with_filter(&format!("({predicate}) AND source <> 4"));
+            assert_eq!(rows_of(twice.unwrap()), rows_of(both.unwrap()), "{place}: {predicate} {wanted:?}");
+        }
+    }
+}
+
+fn check_filtered_vertices(view: &View, place: &str) {
+    let rows = rows_of(view.vertices(&["key", "out_degree", "group"]).unwrap());
+    let expected = |test: CellTest| -> Vec<String> {
+        let keys = rows.iter().map(|row| row.split(' ').collect::<Vec<_>>());
+        keys.filter(|row| test(row)).map(|row| row[0].to_owned()).collect()
+    };
+    let predicates: [(&str, CellTest); 3] = [
+        ("out_degree > 2 AND key < 40", |row| cell(row[1]) > Some(2) && cell(row[0]) < Some(40)),
+        ("\"group\" IS NULL", |row| row[2] == "-"),
+        ("\"group\" = 2 OR in_degree < 0", |row| row[2] == "2"),
+    ];
+    for (predicate, test) in predicates {
+        let found = view.vertices(&["key"]).unwrap().with_filter(predicate).unwrap();
+        assert_eq!(rows_of(found), expected(test), "{place}: {predicate}");
+    }
+}
+
+#[test]
+fn filtered_tables_have_the_passing_rows() {
+    for History { db, kind, older, .. } in histories(91) {
+        let live = db.view().unwrap();
+        let older = db.snapshot(older.0).unwrap();
+        let part = live.filter(Some("TRUE"), Some("\"group\" IS NULL")).unwrap();
+        for (view, place) in [(&live, "live"), (&older, "an older snapshot"), (&part, "a part")] {
+            check_filtered_edges(view, kind, place);
+            check_filtered_vertices(view, place);
+        }
+    }
+}
+
+#[test]
+fn filters_apply_to_lists_of_several_batches() {
+    let db = Database::in_memory(Options { edge_properties: true, ..Options::default() }).unwrap();
+    let edges = (0..150_000).map(|target| Update::add_edge_with(7, target, [("amount", target as i64 % 1_000)]));
+    db.apply(&edges.collect::<Vec<_>>()).unwrap();
+    let view = db.view().unwrap();
+    let found = rows_of(view.edges(&["target"]).unwrap().with_filter("amount = 999").unwrap());
+    let expected: Vec<String> = (0..150).map(|thousand| (thousand * 1_000 + 999).to_string()).collect();
+    assert_eq!(found, expected);
+    // Batches without a passing row are skipped.
+    let batches = view.edges(&["target"]).unwrap().with_filter("target IN (3, 149999)").unwrap();
+    assert_eq!(batches.map(|batch| batch.unwrap().num_rows()).collect::<Vec<_>>(), [1, 1]);
+}
+
+#[test]
+fn wrong_filters_of_tables_are_refused() {
+    let db = Database::in_memory(Options { edge_properties: true, ..Options::default() }).unwrap();
+    let large = Update::add_edge_with(1, 2, [("amount", i64::MAX)]);
+    db.apply(&[large, Update::set_vertex(1, "section", "games")]).unwrap();
+    let view = db.view().unwrap();
+    let refused = |result: Result<(), Error>| match result {
+        Err(error @ Error::InvalidInput(_)) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let found = refused(view.edges(&[]).unwrap().with_filter("amuont > 3").map(drop));
+    let expected = r#"there is no column "amuont" of edges; did you mean "amount"?"#;
+    assert_eq!(found, format!("the predicate over edges, character 1: {expected}"));
+    let found = refused(view.vertices(&[]).unwrap().with_filter("sektion = 'a'").map(drop));
+    assert!(found.contains(r#"of vertices; did you mean "section"?"#), "{found}");
+    let found = refused(view.edges(&[]).unwrap().with_filter("source = 'ann'").map(drop));
+    assert!(found.contains("source of type u64 cannot be compared with 'ann' of type string"), "{found}");
+    let mut batches = view.edges(&["target"]).unwrap().with_filter("amount + 1 > 3").unwrap();
+    let found = refused(batches.next().unwrap().map(drop));
+    assert!(found.starts_with("the predicate over edges, a calculation fails"), "{found}");
+    let schema = view.edges(&[]).unwrap().schema().clone();
+    let found = refused(RowFilter::new("surce > 1", &schema).map(drop));
+    assert!(found.contains(r#"there is no column "surce" of rows; did you mean "source"?"#), "{found}");
 }
