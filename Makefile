@@ -99,17 +99,20 @@ uninstall:
 	@cd $(PREFIX) && rm -f $(INSTALLED) share/man/man1/anden.1 share/man/man1/anden-*.1
 
 # GAPBS=DIR compares with GAP's programs, built there; SG=FILE measures on that serialized graph. RIVALS=1 builds
-# SQLite and redb and compares transactions with theirs; ROADS=FILE and SOCIAL=FILE are real graphs for these.
+# SQLite and redb and compares transactions with theirs; ROADS=FILE and SOCIAL=FILE are real graphs for these. DATA=DIR
+# adds the graphs in a directory to the family, and PEERS=EXECUTABLE the libraries of that Python.
 BENCH := cargo run --release --quiet --locked --package anden-bench $(if $(RIVALS),--features rivals) --
-BENCHMARKS := load kernels snapshots updates live tiers transactions outofcore properties
+BENCHMARKS := load kernels snapshots updates live tiers transactions outofcore properties family
 BENCH_OPTIONS := --json $(if $(GAPBS),--gapbs $(GAPBS)) $(if $(SG),--sg $(SG)) \
 	$(if $(ROADS),--roads $(ROADS)) $(if $(SOCIAL),--social $(SOCIAL))
+FAMILY_OPTIONS := --json $(if $(GAPBS),--gapbs $(GAPBS)) $(if $(DATA),--data $(DATA)) $(if $(PEERS),--python $(PEERS))
 
 # The two sections of docs/benchmarks.md that are written by hand, the first and the last, are carried over.
 bench:
 	@mkdir -p $(TARGET)/bench
 	@measured= missing=; for name in $(BENCHMARKS); do \
-		if $(BENCH) $$name $(BENCH_OPTIONS) >$(TARGET)/bench/$$name.json; \
+		case $$name in family) options='$(FAMILY_OPTIONS)';; *) options='$(BENCH_OPTIONS)';; esac; \
+		if $(BENCH) $$name $$options >$(TARGET)/bench/$$name.json; \
 		then measured="$$measured $(TARGET)/bench/$$name.json"; else missing="$$missing $$name"; fi; \
 	done; \
 	$(BENCH) tables $$measured >$(TARGET)/bench/tables.md && \

@@ -9,22 +9,42 @@ use serde_json::Value;
 pub fn compare(before: &Path, after: &Path) -> Result<()> {
     let (before, after) = (read(before)?, read(after)?);
     let mut num_changed = 0;
-    for line in lines(&after)? {
-        let same = |other: &&Value| other["name"] == line["name"] && other["other_name"] == line["other_name"];
-        let Some(old) = lines(&before)?.iter().find(same) else { continue };
-        if let Some(change) = change(old, line) {
-            println!("{:<42} {change}", line["name"].as_str().unwrap_or("?"));
-            num_changed += 1;
+    for report in &after {
+        // A lone report is compared whatever its graph is called, so that one graph can stand for another.
+        let is_same = |old: &&Value| before.len() == 1 || old["graph"] == report["graph"];
+        let Some(old) = before.iter().find(is_same) else { continue };
+        if after.len() > 1 {
+            println!("{}", report["graph"].as_str().unwrap_or("?"));
         }
+        num_changed += compare_lines(lines(old)?, lines(report)?);
     }
     println!("{num_changed} lines changed beyond the noise");
     Ok(())
 }
 
-/// Reads a report.
-pub fn read(path: &Path) -> Result<Value> {
+/// Prints the lines that differ beyond noise. Returns their number.
+fn compare_lines(before: &[Value], after: &[Value]) -> usize {
+    let mut num_changed = 0;
+    for line in after {
+        let same = |other: &&Value| other["name"] == line["name"] && other["other_name"] == line["other_name"];
+        let Some(old) = before.iter().find(same) else { continue };
+        if let Some(change) = change(old, line) {
+            println!("{:<42} {change}", line["name"].as_str().unwrap_or("?"));
+            num_changed += 1;
+        }
+    }
+    num_changed
+}
+
+/// Reads the reports of a file: one, or one for each graph of a family.
+pub fn read(path: &Path) -> Result<Vec<Value>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is not a report", path.display()))
+    let reports = serde_json::Deserializer::from_str(&text).into_iter().collect::<Result<Vec<Value>, _>>();
+    let reports = reports.with_context(|| format!("{} is not a report", path.display()))?;
+    if reports.is_empty() {
+        bail!("{} has no report", path.display());
+    }
+    Ok(reports)
 }
 
 /// The lines of a report.
@@ -53,6 +73,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_file_may_have_several_reports() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("family.json");
+        std::fs::write(&path, "{\"graph\": \"a\"}\n{\"graph\": \"b\"}\n").unwrap();
+        assert_eq!(read(&path).unwrap(), [json!({ "graph": "a" }), json!({ "graph": "b" })]);
+        std::fs::write(&path, "").unwrap();
+        assert!(read(&path).is_err());
+    }
 
     #[test]
     fn only_intervals_apart_are_a_change() {

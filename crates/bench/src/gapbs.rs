@@ -14,6 +14,17 @@ pub struct Gapbs {
     threads: usize,
 }
 
+/// The output of one process of GAP.
+#[derive(Clone, Debug)]
+pub struct GapTrials {
+    /// Seconds to read the graph; `None` if the program printed none.
+    pub read_seconds: Option<f64>,
+    /// Seconds of each trial.
+    pub seconds: Vec<f64>,
+    /// All that the program printed.
+    pub output: String,
+}
+
 impl Gapbs {
     /// The name of this side in reports.
     pub const NAME: &str = "GAPBS";
@@ -26,14 +37,25 @@ impl Gapbs {
         Ok(Self { dir: dir.to_owned(), threads })
     }
 
+    /// Whether the directory has this program.
+    pub fn has(&self, program: &str) -> bool {
+        self.dir.join(program).is_file()
+    }
+
     /// Runs a kernel on a graph file. Returns the median seconds of its trials.
     pub fn kernel(&self, program: &str, graph: &Path, arguments: &[String]) -> Result<f64> {
+        Ok(median(&self.trials(program, graph, arguments)?.seconds))
+    }
+
+    /// Runs a kernel on a graph file. Returns the seconds of each trial, at least one.
+    pub fn trials(&self, program: &str, graph: &Path, arguments: &[String]) -> Result<GapTrials> {
         let output = self.run(program, graph, arguments)?;
-        let trials = figures(&output, "Trial Time:");
-        if trials.is_empty() {
+        let seconds = figures(&output, "Trial Time:");
+        if seconds.is_empty() {
             bail!("GAP's {program} printed no trial time");
         }
-        Ok(median(&trials))
+        let read_seconds = figures(&output, "Read Time:").first().copied();
+        Ok(GapTrials { read_seconds, seconds, output })
     }
 
     /// Reads a text file and builds the graph in memory. Returns the seconds of both together.

@@ -28,7 +28,7 @@ use crate::report::{Line, Report};
 use crate::setting::Setting;
 
 /// The number of PageRank iterations, as in GAP.
-const ITERATIONS: u32 = 10;
+pub(crate) const ITERATIONS: u32 = 10;
 
 /// The width of GAP's SSSP buckets for Kronecker graphs with weights from 1 to 255.
 const GAP_DELTA: u32 = 2;

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+mod family;
 mod gapbs;
 mod graphs;
 mod harness;
@@ -68,6 +69,14 @@ enum Benchmark {
     Outofcore(Options),
     /// Filter by edge properties, run kernels on filtered views, and read edges as record batches.
     Properties(Options),
+    /// Run every kernel over a family of graphs, against every other side that is there.
+    Family(family::FamilyOptions),
+    /// Run one kernel of `family` in this process.
+    #[command(hide = true)]
+    FamilyChild {
+        /// The task, as the parent process encodes it.
+        task: String,
+    },
     /// Run one measurement of `outofcore` in this process.
     #[command(hide = true)]
     OutofcoreChild {
@@ -170,11 +179,14 @@ fn run(benchmark: Benchmark) -> Result<()> {
         Benchmark::Properties(options) => {
             measure(&options, &Defaults { scale: 20, degree: 10, ..FULL }, &["properties"])
         }
+        Benchmark::Family(options) => family::run(&options),
+        Benchmark::FamilyChild { task } => family::run_child(&task),
         Benchmark::OutofcoreChild { task } => outofcore::run_child(&task),
         Benchmark::Quick(options) => {
             const ALL: [&str; 9] =
                 ["load", "kernels", "snapshots", "updates", "tiers", "live", "transactions", "outofcore", "properties"];
-            measure(&options, &QUICK, &ALL)
+            measure(&options, &QUICK, &ALL)?;
+            family::run(&family::FamilyOptions::quick(options.json, options.threads, options.scratch.as_deref()))
         }
         Benchmark::Compare { before, after } => compare::compare(&before, &after),
         Benchmark::Tables { reports } => tables::print(&reports),

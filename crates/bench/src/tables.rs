@@ -41,6 +41,11 @@ longest list in place) and *L* (the longest packed list); *tables 10 and 11* lea
 not at hand, so the numbers name a group, not single figures. Cache misses are not counted. A ratio is a geometric
 mean, with the smallest and the largest. Below 1, the setting is better than the defaults.",
         ),
+        "family" => Some(
+            "\
+*First* is opening and the first run of a fresh process, against GAP's reading and its first trial. *Warm* is the
+median of later runs, each with its preparation. Bounds stand at the best other side.",
+        ),
         "outofcore" => Some(
             "\
 Rows without a ratio are single runs; one of more than 15 seconds is cut off. *At 1/3* and *at 1/9* say how much of the
@@ -56,7 +61,9 @@ pub fn print(files: &[PathBuf]) -> Result<()> {
     let mut text = HEAD.to_owned();
     let mut title = String::new();
     for file in files {
-        section(&mut text, &mut title, &read(file)?)?;
+        for report in read(file)? {
+            section(&mut text, &mut title, &report)?;
+        }
     }
     print!("{text}");
     Ok(())
