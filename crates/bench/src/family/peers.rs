@@ -137,11 +137,12 @@ impl GapProgram {
         Ok(best.1)
     }
 
-    fn answer(&self, kernel: Kernel, trials: &GapTrials) -> Value {
+    fn answer(&self, kernel: Kernel, source: VertexId, trials: &GapTrials) -> Value {
         let count = |before: &str, after: &str| {
             let line = trials.output.lines().find(|line| line.starts_with(before) && line.contains(after))?;
             line[before.len()..].split_whitespace().next()?.parse::<u64>().ok()
         };
+        let scores = || trials.output.lines().filter_map(score);
         match kernel {
             Kernel::Bfs => json!({ "reached": count("BFS Tree has ", "nodes") }),
             Kernel::Sssp => json!({ "reached": count("SSSP Tree reaches ", "nodes") }),
@@ -149,16 +150,22 @@ impl GapProgram {
             Kernel::Triangles => json!({ "triangles": count("", " triangles") }),
             // This program updates scores in place, so they differ from those of others after ten iterations.
             Kernel::PageRank | Kernel::PageRank64 if self.program == "pr" => json!({}),
-            _ => json!({ "top": trials.output.lines().filter_map(score).collect::<Vec<f64>>() }),
+            // This program counts the source itself, whose score is the largest.
+            Kernel::Bc => {
+                let scores: Vec<f64> = scores().filter(|&(v, _)| v != source).map(|(_, score)| score).collect();
+                let largest = scores.first().copied().unwrap_or(1.0);
+                json!({ "top": scores.iter().map(|score| score / largest).collect::<Vec<f64>>() })
+            }
+            _ => json!({ "top": scores().map(|(_, score)| score).collect::<Vec<f64>>() }),
         }
     }
 }
 
-/// The score in a line `VERTEX:SCORE`.
-fn score(line: &str) -> Option<f64> {
+/// The vertex and the score in a line `VERTEX:SCORE`.
+fn score(line: &str) -> Option<(VertexId, f64)> {
     let (vertex, score) = line.split_once(':')?;
-    vertex.parse::<u32>().ok()?;
-    score.parse().ok().filter(|score: &f64| score.is_finite())
+    let score = score.parse().ok().filter(|score: &f64| score.is_finite())?;
+    Some((vertex.parse().ok()?, score))
 }
 
 impl FamilyPeer for GapProgram {
@@ -195,7 +202,7 @@ impl FamilyPeer for GapProgram {
         }
         let trials = self.gapbs.trials(self.program, graph, &arguments)?;
         let answer = match question.wants_answer {
-            true => self.answer(question.kernel, &trials),
+            true => self.answer(question.kernel, source, &trials),
             false => Value::Null,
         };
         Ok(PeerRuns { read_seconds: trials.read_seconds, runs: trials.seconds, answer })
@@ -305,7 +312,7 @@ mod tests {
         let gapbs = Gapbs::new(folder.path(), 1).unwrap();
         let answer = |program, kernel, output: &str| {
             let trials = GapTrials { read_seconds: None, seconds: vec![], output: output.into() };
-            GapProgram::new(gapbs.clone(), program).answer(kernel, &trials)
+            GapProgram::new(gapbs.clone(), program).answer(kernel, 4, &trials)
         };
         let bfs = answer("bfs", Kernel::Bfs, "Graph has 9 nodes\nBFS Tree has 7 nodes and 12 edges\n");
         assert_eq!(bfs, json!({ "reached": 7 }));
@@ -314,5 +321,8 @@ mod tests {
         let scores = answer("pr_spmv", Kernel::PageRank, "Trial Time:  0.1\n4:0.5\n2:0.25\n");
         assert_eq!(scores, json!({ "top": [0.5, 0.25] }));
         assert_eq!(answer("pr", Kernel::PageRank, "4:0.5\n"), json!({}));
+        // The first line is that of the source.
+        let scores = answer("bc", Kernel::Bc, "4:1\n7:0.5\n2:0.25\n");
+        assert_eq!(scores, json!({ "top": [1.0, 0.5] }));
     }
 }
