@@ -16,7 +16,7 @@
 //!
 //! # Algorithm
 //! A gather of `score / out_degree` for each edge reads memory at random, which takes most of the time on graphs larger
-//! than the caches, unless most neighbors have similar ids. The *binned* variant cuts the vertices into partitions whose scores fit in the second-level cache.
+//! than the caches. The *binned* variant cuts the vertices into partitions whose scores fit in the second-level cache.
 //! A round has two steps:
 //! 1. For each source partition, copy each score to one slot for each partition that its vertex has edges to. All reads
 //!    hit the cache, all writes are sequential.
@@ -80,8 +80,8 @@ pub enum Algorithm {
 /// The way in which scores travel along the edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// Pull if a pull finds most scores in the cache, since there are few or the neighbors of a vertex have similar ids.
-    /// Otherwise binned if the budget allows, else pull, or push without in-edges. From a [disk](crate::Medium::Disk),
+    /// Pull if all scores fit in a cache, or for a few rounds if the neighbors of a vertex have similar ids. Otherwise
+    /// binned if the budget allows, else pull, or push without in-edges. From a [disk](crate::Medium::Disk),
     /// pull or push.
     #[default]
     Auto,
@@ -351,7 +351,7 @@ fn choose<T: Score>(
         Variant::Push => Ok(push()),
         Variant::Binned => Ok(PreparedVariant::Binned(Bins::build(ctx, graph, params.partition_bits, state_bytes)?)),
         Variant::Auto => {
-            let wanted = !graph.has_lists(Direction::In) || !direct::reads_cache::<T>(graph);
+            let wanted = !graph.has_lists(Direction::In) || !direct::is_better::<T>(graph, params.limits().0);
             // The least size of the bins, 2 bytes an arc, tells early that the budget cannot hold them.
             let hopeful = wanted && ctx.allows(state_bytes + 2 * graph.num_arcs());
             // Bins beyond the budget are no error here: pull or push take over.

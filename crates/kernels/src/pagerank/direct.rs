@@ -12,16 +12,26 @@ use crate::walk::for_each_out_list;
 /// The bytes of contributions that stay in the second-level cache.
 const CACHED_BYTES: usize = 1 << 20;
 
+/// Rounds after which bins have paid for their build.
+const FEW_ROUNDS: u32 = 10;
+
+/// Below this mean degree, bins pay for themselves sooner: a pull takes a constant time for each list.
+const MIN_DEGREE: u64 = 4;
+
 /// Number of sampled lists, and of the entries of each.
 const SAMPLED_LISTS: usize = 256;
 const SAMPLED_ENTRIES: usize = 32;
 
-/// Whether a pull finds most contributions in the second-level cache: there are few, or most in-neighbors have ids near
-/// that of their vertex. Estimated from lists at even distances.
-pub(super) fn reads_cache<T: Score>(graph: &impl Graph) -> bool {
+/// Whether a pull takes less time than bins and their build. It finds all contributions in the second-level cache if
+/// there are few. It finds most of them there if most in-neighbors have ids near that of their vertex, which is
+/// estimated from lists at even distances.
+pub(super) fn is_better<T: Score>(graph: &impl Graph, num_rounds: u32) -> bool {
     let (bound, num_cached) = (graph.vertex_bound(), CACHED_BYTES / size_of::<T>());
     if bound <= num_cached {
         return true;
+    }
+    if num_rounds > FEW_ROUNDS || graph.num_arcs() < MIN_DEGREE * bound as u64 {
+        return false;
     }
     let (mut num_near, mut num_seen) = (0, 0);
     for vertex in (0..bound).step_by(bound / SAMPLED_LISTS) {
