@@ -81,8 +81,8 @@ pub enum Algorithm {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
     /// Pull if all scores fit in a cache, or for a few rounds if the neighbors of a vertex have similar ids. Otherwise
-    /// binned if the budget allows, else pull, or push without in-edges. From a [disk](crate::Medium::Disk),
-    /// pull or push.
+    /// binned if the budget allows, else pull, or push without in-edges. An explicit [medium](crate::Medium) decides
+    /// instead: memory takes bins if the budget allows, disk takes pull or push.
     #[default]
     Auto,
     /// By bins: 2 bytes an arc, and 6 or 10 for each pair of a source and a partition.
@@ -351,7 +351,9 @@ fn choose<T: Score>(
         Variant::Push => Ok(push()),
         Variant::Binned => Ok(PreparedVariant::Binned(Bins::build(ctx, graph, params.partition_bits, state_bytes)?)),
         Variant::Auto => {
-            let wanted = !graph.has_lists(Direction::In) || !direct::is_better::<T>(graph, params.limits().0);
+            let wanted = ctx.medium == Medium::Memory
+                || !graph.has_lists(Direction::In)
+                || !direct::is_better::<T>(graph, params.limits().0);
             // The least size of the bins, 2 bytes an arc, tells early that the budget cannot hold them.
             let hopeful = wanted && ctx.allows(state_bytes + 2 * graph.num_arcs());
             // Bins beyond the budget are no error here: pull or push take over.

@@ -303,11 +303,11 @@ fn a_budget_turns_bins_off() {
 }
 
 #[test]
-fn disk_takes_no_bins() {
+fn a_medium_that_is_chosen_decides_the_variant() {
     let (graph, pool) = (ring(), Pool::new(2).expect("threads start"));
     let cases = [
         (Medium::Auto, true, Variant::Pull),
-        (Medium::Memory, true, Variant::Pull),
+        (Medium::Memory, true, Variant::Binned),
         (Medium::Memory, false, Variant::Binned),
         (Medium::Disk, true, Variant::Pull),
         (Medium::Disk, false, Variant::Push),
