@@ -351,9 +351,7 @@ fn choose<T: Score>(
         Variant::Push => Ok(push()),
         Variant::Binned => Ok(PreparedVariant::Binned(Bins::build(ctx, graph, params.partition_bits, state_bytes)?)),
         Variant::Auto => {
-            let wanted = ctx.medium == Medium::Memory
-                || !graph.has_lists(Direction::In)
-                || !direct::is_better::<T>(graph, params.limits().0);
+            let wanted = ctx.medium == Medium::Memory || !direct::is_better::<T>(graph, params.limits().0);
             // The least size of the bins, 2 bytes an arc, tells early that the budget cannot hold them.
             let hopeful = wanted && ctx.allows(state_bytes + 2 * graph.num_arcs());
             // Bins beyond the budget are no error here: pull or push take over.

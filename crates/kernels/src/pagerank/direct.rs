@@ -22,15 +22,16 @@ const MIN_DEGREE: u64 = 4;
 const SAMPLED_LISTS: usize = 256;
 const SAMPLED_ENTRIES: usize = 32;
 
-/// Whether a pull takes less time than bins and their build. It finds all contributions in the second-level cache if
-/// there are few. It finds most of them there if most in-neighbors have ids near that of their vertex, which is
-/// estimated from lists at even distances.
+/// Whether a pull takes less time than bins and their build, or a push without in-edges. It finds all contributions in
+/// the second-level cache if there are few. It finds most of them there if most in-neighbors have ids near that of their
+/// vertex, which is estimated from lists at even distances.
 pub(super) fn is_better<T: Score>(graph: &impl Graph, num_rounds: u32) -> bool {
     let (bound, num_cached) = (graph.vertex_bound(), CACHED_BYTES / size_of::<T>());
     if bound <= num_cached {
         return true;
     }
-    if num_rounds > FEW_ROUNDS || graph.num_arcs() < MIN_DEGREE * bound as u64 {
+    let has_in_lists = graph.has_lists(Direction::In);
+    if !has_in_lists || num_rounds > FEW_ROUNDS || graph.num_arcs() < MIN_DEGREE * bound as u64 {
         return false;
     }
     let (mut num_near, mut num_seen) = (0, 0);

@@ -26,6 +26,10 @@ pub(super) fn is_cheaper(ctx: &Context<'_>, graph: &impl Graph) -> bool {
         return false;
     }
     let bound = graph.vertex_bound();
+    // Each worker may copy the fragments of the longest list.
+    if !ctx.allows((ctx.pool.num_threads() * bound * size_of::<VertexId>()) as u64) {
+        return false;
+    }
     let (mut steps, mut arcs) = (0, 0);
     for vertex in (0..bound).step_by((bound / SAMPLED).max(1)) {
         let vertex = vertex as VertexId;
