@@ -242,16 +242,18 @@ def test_only_passing_rows_leave_the_graph(leaving: list[int]) -> None:
         ("amount IS NULL", 0),
         ("target <> 7 OR amount = 1", 1_000),
     ]:
-        found = view.sql(f"SELECT count(*), sum(amount) FROM edges e WHERE {condition}").fetchall()
+        query = "SELECT count(*), sum(amount), max(source) FROM edges e WHERE"
+        found = view.sql(f"{query} {condition}").fetchall()
         assert sum(leaving) == count, condition
         # OR with a condition that is never true reads all rows, for the same result.
-        assert found == view.sql(f"SELECT count(*), sum(amount) FROM edges e WHERE ({condition}) OR 1 = 2").fetchall()
+        assert found == view.sql(f"{query} ({condition}) OR 1 = 2").fetchall()
         assert sum(leaving) == count + 1_000
         leaving.clear()
-    # DuckDB reads only the rows of both tables that can meet the conditions of the join.
+    # Of the edges, DuckDB reads only the rows that can meet the conditions of the join. The keys are read anyway, and
+    # DuckDB compares them itself.
     joined = "SELECT count(*) FROM edges e, vertices v WHERE e.source = v.key AND e.amount < 5 AND v.key < 100"
     assert view.sql(joined).fetchall()[0] == (5,)
-    assert sorted(leaving) == [5, 100]
+    assert sorted(leaving) == [5, 1_000]
 
 
 @pytest.fixture(scope="module")
@@ -268,6 +270,8 @@ def test_conditions_that_are_pushed_down(payments: anden.View) -> None:
     assert narrowed("FROM edges WHERE amount > ? AND kind = ?", [5, "wire"]) == ["\"amount\" > 5 AND \"kind\" = 'wire'"]
     assert narrowed("FROM edges WHERE amount > $least", {"least": -3}) == ['"amount" > -3']
     assert narrowed("SELECT 1 FROM (FROM edges WHERE 2 * 3 = 6 AND amount <= 2)") == ['"amount" <= 2']
+    # Nothing else is read, and DuckDB compares numbers faster.
+    assert narrowed("SELECT sum(amount) FROM edges WHERE amount > 5") == [""]
     assert narrowed("FROM degrees WHERE out_degree >= 2") == ['"out_degree" >= 2']
     assert narrowed("FROM edges WHERE target IN ('ben', 'cleo')") == ["\"target\" IN ('ben', 'cleo')"]
     join = "SELECT 1 FROM edges e JOIN vertices v ON e.target = v.key AND e.amount > 3"
