@@ -22,10 +22,10 @@
 //!    hit the cache, all writes are sequential.
 //! 2. For each target partition, add the slots at the targets. All writes hit the cache, all reads are sequential.
 //!
-//! The binned variant needs out-lists only. The *pull* variant sums the in-lists, several long ones side by side, because each
-//! addition to one sum waits for the last. The *push* variant gives each worker a range of targets, and each worker scans all out-lists for them. No
-//! variant uses atomics. Each adds the scores at a vertex in the order of the sources, so results are equal, bit for
-//! bit, at any number of threads. By weight, only pull and push exist.
+//! The binned variant needs out-lists only. The *pull* variant sums the in-lists, several long ones side by side,
+//! because each addition to one sum waits for the last. The *push* variant gives each worker a range of targets, and
+//! each worker scans all out-lists for them. No variant uses atomics. Each adds the scores at a vertex in the order of
+//! the sources, so results are equal, bit for bit, at any number of threads. By weight, only pull and push exist.
 //!
 //! # Parameters
 //! Damping .85 and the start are those of the first paper and of LDBC Graphalytics, which also defines the treatment of

@@ -14,7 +14,8 @@
 //! set bits that its row shares with the row of `u`. They are counted a cache line at a time, or tested one by one if
 //! `u` has only a few hubs. Otherwise a map of bytes tells the entries of the list of `v` that are in the list of `u`.
 //! A graph of small degree needs no copy: its lists are compared as they are, with ids as ranks. A sample of the
-//! vertices tells which way is cheaper. Workers take a few vertices at a time. The count is an integer, so it does not depend on the distribution of work.
+//! vertices tells which way is cheaper. Workers take a few vertices at a time. The count is an integer, so it does not
+//! depend on the distribution of work.
 //!
 //! # Parameters
 //! The number of hubs. Their rows take its square over 16 bytes. A row is read once for each edge to a hub, so the rows

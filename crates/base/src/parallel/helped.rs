@@ -80,7 +80,7 @@ impl Desk {
         self.num_coming.load(Ordering::SeqCst)
     }
 
-    /// Helps with the present offer and with those that follow soon. The caller counts as coming.
+    /// Runs on a worker that was called: helps with the present offer and with those that follow soon.
     fn attend(&self) {
         loop {
             let num_offers = self.num_offers.load(Ordering::SeqCst);
@@ -94,8 +94,8 @@ impl Desk {
         }
     }
 
-    /// Waits for more offers than `num_offers`. Returns false after [`WATCH`]: then the caller no longer counts as
-    /// coming.
+    /// Waits for more offers than `num_offers`. Returns false if none comes within [`WATCH`], or if the worker did
+    /// other work meanwhile. Then the worker no longer counts as coming.
     fn watch(&self, num_offers: usize) -> bool {
         let has_more = || self.num_offers.load(Ordering::SeqCst) != num_offers;
         let started = Instant::now();

@@ -23,8 +23,8 @@ const SAMPLED_LISTS: usize = 256;
 const SAMPLED_ENTRIES: usize = 32;
 
 /// Whether a pull takes less time than bins and their build, or a push without in-edges. It finds all contributions in
-/// the second-level cache if there are few. It finds most of them there if most in-neighbors have ids near that of their
-/// vertex, which is estimated from lists at even distances.
+/// the second-level cache if there are few. It finds most of them there if most in-neighbors have ids near that of
+/// their vertex, which is estimated from lists at even distances.
 pub(super) fn is_better<T: Score>(graph: &impl Graph, num_rounds: u32) -> bool {
     let (bound, num_cached) = (graph.vertex_bound(), CACHED_BYTES / size_of::<T>());
     if bound <= num_cached {
@@ -144,6 +144,7 @@ fn sum_of<T: Score>(list: &[VertexId], contributions: &[T], mut sum: T) -> T {
     sum
 }
 
+/// As [`add_page`], for long lists: keeps [`LANES`] of them in progress, and replaces each one that ends.
 fn add_long_lists<T: Score, O: PageOffset>(page: &DensePage<'_, O>, contributions: &[T], sums: &mut [T]) {
     let mut next = 0..page.len().min(sums.len());
     let mut lanes = [Lane { index: 0, rest: &[], sum: T::default() }; LANES];
