@@ -17,8 +17,8 @@ def seed(target: str, name: str, data: bytes) -> None:
 
 def serialized(directed: int, num_arcs: int, sides: list[tuple[list[int], list[int]]]) -> bytes:
     data = struct.pack("<Bqq", directed, num_arcs, len(sides[0][0]) - 1)
-    for offsets, neighbours in sides:
-        data += struct.pack(f"<{len(offsets)}q", *offsets) + struct.pack(f"<{len(neighbours)}i", *neighbours)
+    for offsets, neighbors in sides:
+        data += struct.pack(f"<{len(offsets)}q", *offsets) + struct.pack(f"<{len(neighbors)}i", *neighbors)
     return data
 
 

@@ -234,7 +234,7 @@ impl Database {
 
     /// Returns sizes on disk and in memory, and counters since the database was opened.
     ///
-    /// The number of fragments per list needs a read of all lists: see [`View::piece_statistics`].
+    /// The number of fragments per list needs a read of all lists: see [`View::fragment_statistics`].
     ///
     /// Cost: visits every page of the vertex table.
     pub fn stats(&self) -> Stats {
@@ -243,7 +243,7 @@ impl Database {
             live: self.inner.live_stats(),
             commits: self.inner.commit_stats(),
             views: self.pins.stats(),
-            prefetch: self.session.advisor().stats(),
+            prefetch: self.session.prefetcher().stats(),
         }
     }
 

@@ -243,7 +243,7 @@ impl Diff {
         let id = |key: KeyRef<'_>| view.vertex(&Key::from(key));
         let (Some(source), Some(target)) = (id(edge.source)?, id(edge.target)?) else { return Ok(Vec::new()) };
         let mut arcs = Vec::new();
-        let found = |_, data| arcs.push(ChangedArc { list: source, neighbour: target, data });
+        let found = |_, data| arcs.push(ChangedArc { list: source, neighbor: target, data });
         // A finder searches this one list without patching its page.
         view.finder().find(source, [target], found)?;
         // `ArcData` orders by row first, as the documentation promises.
@@ -344,7 +344,7 @@ fn edge<'a>(view: &'a SnapshotView, arc: &ChangedArc, here: Here, is_one_databas
         WeightType::F32 => EdgeWeight::Real(f32::of_bits(arc.data.weight).into()),
         WeightType::F64 => EdgeWeight::Real(f64::of_bits(arc.data.weight)),
     });
-    let (source, target) = (view.key_ref(arc.list)?, view.key_ref(arc.neighbour)?);
+    let (source, target) = (view.key_ref(arc.list)?, view.key_ref(arc.neighbor)?);
     let row = view.options().edge_properties.then_some((arc.data.row, here));
     // Numbers of two databases are unrelated, and would mislead.
     let number = (view.options().multigraph && is_one_database).then(|| view.edge_properties().number(arc.data.row));

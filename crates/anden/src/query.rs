@@ -68,7 +68,7 @@ pub struct ListFragments {
     /// The changes of each delta, in the order of application.
     pub deltas: Vec<DeltaFragment>,
     /// The contiguous fragments that kernels receive.
-    pub pieces: Vec<Vec<Key>>,
+    pub fragments: Vec<Vec<Key>>,
     /// Arcs that the memtable adds and removes; `None` without changes.
     pub live: Option<(Vec<Key>, Vec<Key>)>,
 }
@@ -244,7 +244,7 @@ impl View {
                     Some((added, removed)) => Some((self.any_keys(added)?, self.any_keys(removed)?)),
                     None => None,
                 },
-                pieces: origin.fragments.iter().map(|targets| self.any_keys(targets)).collect::<Result<_>>()?,
+                fragments: origin.fragments.iter().map(|targets| self.any_keys(targets)).collect::<Result<_>>()?,
             })
         };
         // The one list of an undirected vertex serves both directions.

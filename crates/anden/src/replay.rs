@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use anden_base::progress::Progress;
 use anden_engine::{
-    Durability, EdgeWeight, GraphOptions, KeyScheme, Missing, NewValue, PendingCommit, Sequence, Update, UpkeepHold,
-    integer_key,
+    Durability, EdgeWeight, GraphOptions, KeyScheme, MaintenanceHold, Missing, NewValue, PendingCommit, Sequence,
+    Update, integer_key,
 };
 use anden_formats::{InputPath, LineValue, NextUpdate, UpdateLine, Updates, parse_weight, weight_range};
 use anden_graph::WeightType;
@@ -66,7 +66,7 @@ struct ReplayBatch<'db> {
     updates: Vec<Update>,
     lines: Vec<u64>,
     /// Delays maintenance while a large batch is in memory.
-    upkeep: Option<UpkeepHold<'db>>,
+    maintenance: Option<MaintenanceHold<'db>>,
     /// When the batch became due for a flush, if the input may stall.
     waits_since: Option<Instant>,
 }
@@ -138,7 +138,7 @@ impl<'db, F: FnMut(u64) -> Result<()>> UpdateFileReplay<'db, F> {
         self.progress().stage("apply", None);
         let done = self.read_and_commit();
         // Batches before a bad line stay committed, so they are answered too.
-        self.settle()?;
+        self.wait_for_all()?;
         done.map(|()| self.report)
     }
 
@@ -159,7 +159,7 @@ impl<'db, F: FnMut(u64) -> Result<()>> UpdateFileReplay<'db, F> {
             num_read += batch.updates.len() as u64;
             self.commit(batch)?;
             if self.options.checkpoint_every.is_some_and(|every| num_read - at_checkpoint >= every) {
-                self.settle()?;
+                self.wait_for_all()?;
                 // Does nothing if the batch itself became a snapshot.
                 self.database.inner().checkpoint_pending()?;
                 at_checkpoint = num_read;
@@ -179,7 +179,7 @@ impl<'db, F: FnMut(u64) -> Result<()>> UpdateFileReplay<'db, F> {
                 NextUpdate::End => break,
                 // The input pauses: answer the batches in flight now.
                 NextUpdate::Late if !self.in_flight.is_empty() => {
-                    self.settle()?;
+                    self.wait_for_all()?;
                     continue;
                 }
                 NextUpdate::Late if batch.waits_since.is_some_and(|since| since.elapsed() >= self.options.flush) => {
@@ -225,18 +225,18 @@ impl<'db, F: FnMut(u64) -> Result<()>> UpdateFileReplay<'db, F> {
         }
         let what = format!("a batch of {} updates", batch.updates.len());
         // A merge beside the batch would need the memory that the batch takes.
-        batch.upkeep.get_or_insert_with(|| database.hold_upkeep());
+        batch.maintenance.get_or_insert_with(|| database.hold_maintenance());
         let committed = database.live_stats().delta_bytes;
         // A checkpoint must fit beside the batch. If it does not, make the checkpoint now, while the batch is small.
         if session.require_writer(&what, num_bytes + committed + committed / SNAPSHOT_SHARE).is_err() {
-            self.settle()?;
+            self.wait_for_all()?;
             database.checkpoint_pending()?;
         }
         session.require_writer(&what, num_bytes)
     }
 
     fn commit(&mut self, batch: ReplayBatch<'db>) -> Result<()> {
-        let ReplayBatch { updates, lines, upkeep, .. } = batch;
+        let ReplayBatch { updates, lines, maintenance, .. } = batch;
         let (database, pool) = (self.database.inner(), self.database.session().pool());
         // With a budget, no submitted batch stays in memory beside the one being read.
         let can_wait = updates.len() <= SMALL_BATCH && self.database.session().memory().is_none();
@@ -244,16 +244,16 @@ impl<'db, F: FnMut(u64) -> Result<()>> UpdateFileReplay<'db, F> {
             let pending = database.submit_next(&self.sequence, updates, self.durability, pool)?;
             self.num_in_flight += lines.len();
             self.in_flight.push(InFlight { pending, lines });
-            return if self.num_in_flight < MOST_IN_FLIGHT { Ok(()) } else { self.settle() };
+            return if self.num_in_flight < MOST_IN_FLIGHT { Ok(()) } else { self.wait_for_all() };
         }
         // Batches take effect in the order of the file.
-        self.settle()?;
+        self.wait_for_all()?;
         let missing = if self.options.strict { Missing::Strict } else { Missing::Lenient };
         let applied = database.apply_with(&updates, missing, self.durability, pool).map(|_| ());
         self.answer(applied, &lines)?;
-        if let Some(upkeep) = upkeep {
+        if let Some(maintenance) = maintenance {
             // Free the batch before maintenance, which needs memory itself.
-            drop((updates, upkeep));
+            drop((updates, maintenance));
             // The batch is committed whatever happens to maintenance, which runs again later.
             let _ = database.maintain(pool, self.progress());
         }
@@ -261,7 +261,7 @@ impl<'db, F: FnMut(u64) -> Result<()>> UpdateFileReplay<'db, F> {
     }
 
     /// Waits for all batches in flight and answers them.
-    fn settle(&mut self) -> Result<()> {
+    fn wait_for_all(&mut self) -> Result<()> {
         self.num_in_flight = 0;
         for InFlight { pending, lines } in std::mem::take(&mut self.in_flight) {
             self.answer(pending.wait().map(|_| ()), &lines)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anden_base::parallel::Pool;
 use anden_base::progress::Silent;
-use anden_engine::{Advisor, Workers};
+use anden_engine::{Prefetcher, Workers};
 use anden_kernels::Context;
 
 use crate::{Error, Result};
@@ -58,7 +58,7 @@ pub struct Session {
     workers: Arc<Workers>,
     progress: Arc<dyn Progress + Send + Sync>,
     memory: Option<u64>,
-    advisor: Arc<Advisor>,
+    prefetcher: Arc<Prefetcher>,
     prefetch: Prefetch,
 }
 
@@ -76,8 +76,8 @@ impl Session {
     pub fn new(num_threads: usize) -> Result<Self> {
         let pool = Arc::new(Pool::new(num_threads)?);
         let workers = Arc::new(Workers::new(Split::of_cores(pool.num_threads())));
-        let (progress, advisor) = (Arc::new(Silent), Arc::default());
-        Ok(Self { pool, workers, progress, memory: None, advisor, prefetch: Prefetch::default() })
+        let (progress, prefetcher) = (Arc::new(Silent), Arc::default());
+        Ok(Self { pool, workers, progress, memory: None, prefetcher, prefetch: Prefetch::default() })
     }
 
     /// Splits the cores between [queries](crate::Database::navigate) and [analyses](crate::Database::analyse) of all
@@ -115,7 +115,7 @@ impl Session {
     /// their variants for graphs larger than memory. Use it to test how a graph behaves on a smaller machine.
     #[must_use]
     pub fn with_free_memory(self, num_bytes: u64) -> Self {
-        Self { advisor: Arc::new(Advisor::with_free_memory(num_bytes)), ..self }
+        Self { prefetcher: Arc::new(Prefetcher::with_free_memory(num_bytes)), ..self }
     }
 
     /// The prefetch policy.
@@ -124,8 +124,8 @@ impl Session {
     }
 
     /// The prefetcher.
-    pub(crate) fn advisor(&self) -> &Advisor {
-        &self.advisor
+    pub(crate) fn prefetcher(&self) -> &Prefetcher {
+        &self.prefetcher
     }
 
     /// The number of worker threads.

@@ -80,7 +80,7 @@ impl Database {
         let (from, to) = (self.snapshot_number(from)?, other.snapshot_number(to)?);
         let session = self.session();
         // The engine opens snapshots without a prefetcher, and a comparison reads all lists.
-        let version = |number, graph: SnapshotView| (number, session.advisor().attach(&graph, session.prefetch()));
+        let version = |number, graph: SnapshotView| (number, session.prefetcher().attach(&graph, session.prefetch()));
         let (old, new) = (self.inner().snapshot(from)?, other.inner().snapshot(to)?);
         Diff::across(version(from, old), version(to, new), session)
     }

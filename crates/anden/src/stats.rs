@@ -4,11 +4,11 @@ pub use anden_engine::{CommitStats, LiveStats, PolicyStats, PrefetchStats, Stora
 
 pub use crate::degrees::{DegreeBin, DegreeStatistics};
 pub use crate::pinned::ViewStats;
-pub use crate::view::PieceStatistics;
+pub use crate::view::FragmentStatistics;
 
 /// Sizes on disk and in memory, and counters since the database was opened.
 ///
-/// [`View::piece_statistics`](crate::View::piece_statistics) counts the fragments of lists, because that reads all of
+/// [`View::fragment_statistics`](crate::View::fragment_statistics) counts the fragments of lists, because that reads all of
 /// them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -71,7 +71,7 @@ type SharedStatistics = Arc<OnceLock<WeightStatistics>>;
 /// checkpoint. Each source usually gives one fragment. A removed entry splits a fragment in two. A memtable list of
 /// more than 1,020 entries has one fragment for each leaf of its B-tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PieceStatistics {
+pub struct FragmentStatistics {
     /// Largest number of fragments of a list; 0 in a graph without edges.
     pub max: u64,
     /// Mean over the non-empty lists; 0 in a graph without edges.
@@ -117,7 +117,7 @@ impl View {
         let seen = Seen { _pin: Some(pin), _whole: None, name, newest, least_patch_bytes, part_name, name_below };
         let seen = Arc::new(seen);
         // The free memory at this moment decides whether lists are read ahead.
-        let graph = session.advisor().attach(&graph, session.prefetch());
+        let graph = session.prefetcher().attach(&graph, session.prefetch());
         let (weights, last_weights) = (Arc::default(), Arc::default());
         Self { graph, part: None, session, seen, weights, chosen: None, last_weights }
     }
@@ -250,7 +250,7 @@ impl View {
     #[must_use]
     pub fn with_prefetch(&self, prefetch: Prefetch) -> Self {
         let session = self.session.clone().with_prefetch(prefetch);
-        let graph = session.advisor().attach(&self.graph, prefetch);
+        let graph = session.prefetcher().attach(&self.graph, prefetch);
         // The lists of a part are in memory and need no prefetch.
         let chosen = match self.part {
             Some(_) => self.chosen.clone(),
@@ -268,7 +268,7 @@ impl View {
 
     /// Counters of the prefetcher, over all views of the [`Session`].
     pub fn prefetch_stats(&self) -> PrefetchStats {
-        self.session.advisor().stats()
+        self.session.prefetcher().stats()
     }
 
     /// The context of kernels on this view: workers, progress, memory budget. For your own algorithms.
@@ -582,22 +582,22 @@ impl View {
     ///
     /// # Errors
     /// Damage met on the way.
-    pub fn piece_statistics(&self) -> Result<PieceStatistics> {
+    pub fn fragment_statistics(&self) -> Result<FragmentStatistics> {
         let lists = self.all_lists()?;
         let (mut max, mut sum, mut num_lists) = (0, 0, 0);
         for vertex in 0..self.vertex_bound() as VertexId {
-            let mut num_pieces = 0_u64;
+            let mut num_fragments = 0_u64;
             let _ = lists.for_each_fragment(Direction::Out, vertex, |targets| {
                 // A storage may pass an empty fragment for an empty list.
-                num_pieces += u64::from(!targets.is_empty());
+                num_fragments += u64::from(!targets.is_empty());
                 ControlFlow::Continue(())
             });
-            max = num_pieces.max(max);
-            sum += num_pieces;
-            num_lists += u64::from(num_pieces > 0);
+            max = num_fragments.max(max);
+            sum += num_fragments;
+            num_lists += u64::from(num_fragments > 0);
         }
         lists.check()?;
         let mean = if num_lists == 0 { 0.0 } else { sum as f64 / num_lists as f64 };
-        Ok(PieceStatistics { max, mean })
+        Ok(FragmentStatistics { max, mean })
     }
 }

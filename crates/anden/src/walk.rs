@@ -32,7 +32,7 @@ pub enum Tag {
     /// and passed pages are released, as in a scan. Nothing is fetched for vertices elsewhere.
     Sequential,
     /// Reads the lists of these vertices, then those of their neighbors. High degrees come first.
-    Neighbourhood,
+    Neighborhood,
 }
 
 /// A vertex iterator that reads ahead; see [`View::walk`].
@@ -109,7 +109,7 @@ impl View {
         };
         let way = match policy {
             Prefetch::Sequential | Prefetch::Auto => WalkState::InOrder(Steps::new(self.lists())),
-            Prefetch::Off | Prefetch::Neighbourhood | Prefetch::Frontier => WalkState::Ahead(VecDeque::new()),
+            Prefetch::Off | Prefetch::Neighborhood | Prefetch::Frontier => WalkState::Ahead(VecDeque::new()),
         };
         Walk { vertices: vertices.into_iter().fuse(), view, directions, way }
     }
@@ -120,7 +120,7 @@ impl View {
 fn policy_of(chosen: Prefetch, tag: Tag) -> Prefetch {
     match (chosen, tag) {
         (Prefetch::Auto, Tag::Exact) => Prefetch::Frontier,
-        (Prefetch::Auto, Tag::Neighbourhood) => Prefetch::Neighbourhood,
+        (Prefetch::Auto, Tag::Neighborhood) => Prefetch::Neighborhood,
         (chosen, _) => chosen,
     }
 }
@@ -270,8 +270,8 @@ mod tests {
 
     #[test]
     fn chosen_policy_overrides_walk_tag() {
-        let tags = [Tag::Exact, Tag::Sequential, Tag::Neighbourhood];
-        let by_tag = [Prefetch::Frontier, Prefetch::Auto, Prefetch::Neighbourhood];
+        let tags = [Tag::Exact, Tag::Sequential, Tag::Neighborhood];
+        let by_tag = [Prefetch::Frontier, Prefetch::Auto, Prefetch::Neighborhood];
         assert_eq!(tags.map(|tag| policy_of(Prefetch::Auto, tag)), by_tag);
         for chosen in Prefetch::ALL.into_iter().filter(|&chosen| chosen != Prefetch::Auto) {
             assert_eq!(tags.map(|tag| policy_of(chosen, tag)), [chosen; 3]);

@@ -225,7 +225,7 @@ fn step(database: &Engine, (from, to): (u32, u32), is_weighted: bool) -> Result<
     let added = database.diff(from, to)?.added;
     Ok(changes(added.iter().map(|arc| {
         let weight = is_weighted.then_some(EdgeWeight::Integer(arc.data.weight as i64));
-        (arc.list, arc.neighbour, weight)
+        (arc.list, arc.neighbor, weight)
     })))
 }
 

@@ -240,15 +240,15 @@ impl<'a> Append<'a> {
         // Keys get ids after those of the newest version, so no newer version may be made meanwhile. A transaction that
         // runs alone finishes first.
         let alone = database.be_alone()?;
-        let turn = live.turn_at_snapshot(store)?;
+        let guard = live.write_guard_at_snapshot(store)?;
         progress.stage("map keys", None);
         // Nothing lies over the newest snapshot now, so it has all ids and values.
         let (set, asked) = self.change_set(&store.view()?, added, removed, expand)?;
         progress.check()?;
         progress.stage("change", None);
-        let written = turn.append(store, set, name, pool, progress)?;
+        let written = guard.append(store, set, name, pool, progress)?;
         // The guards are dropped before maintenance, so that commits go on during a merge.
-        drop((turn, alone));
+        drop((guard, alone));
         Ok((written, asked))
     }
 

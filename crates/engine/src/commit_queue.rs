@@ -256,7 +256,7 @@ mod tests {
         let submit = || queue.submit(()).0;
         submit();
         wait(submit());
-        queue.set_patience(Duration::from_secs(600));
+        queue.set_gather_time(Duration::from_secs(600));
         std::thread::scope(|scope| {
             let first = submit();
             let leader = scope.spawn(move || wait(first));
@@ -268,9 +268,9 @@ mod tests {
             leader.join().unwrap();
         });
         // The leader waits once, and briefly, for a caller that does not come.
-        queue.set_patience(Duration::from_millis(1));
+        queue.set_gather_time(Duration::from_millis(1));
         wait(submit());
-        queue.set_patience(Duration::from_secs(600));
+        queue.set_gather_time(Duration::from_secs(600));
         wait(submit());
         assert_eq!(*groups.lock(), [2, 2, 1, 1]);
     }

@@ -17,7 +17,7 @@ use anden_snapshots::{
 use parking_lot::Mutex;
 
 use crate::commit_queue::Commits;
-use crate::live::{Background, Live, LiveStats, UpkeepHold};
+use crate::live::{Background, Live, LiveStats, MaintenanceHold};
 use crate::load::{LoadOptions, LoadReport};
 use crate::log::Durability;
 use crate::{Error, Io, Result};
@@ -491,20 +491,20 @@ impl Engine {
     }
 
     /// Merges if a merge is due, as the background does after its snapshots. Does nothing while another merge runs, or
-    /// while maintenance is [held](Self::hold_upkeep).
+    /// while maintenance is [held](Self::hold_maintenance).
     ///
     /// # Errors
     /// As [`merge`](Self::merge), except for the memory: a merge that needs more than half of it is not due.
     pub fn maintain(&self, pool: &Pool, progress: &dyn Progress) -> Result<Option<MergeReport>> {
         self.require_writer()?;
-        let Some(_upkeep) = self.background.try_hold_upkeep() else { return Ok(None) };
+        let Some(_maintenance) = self.background.try_hold_maintenance() else { return Ok(None) };
         Ok(self.store.maintain(pool, progress)?)
     }
 
     /// Waits for a running merge, and lets no merge of maintenance begin until the guard is dropped. Such merges take
     /// up to half of the memory ([`set_memory`](Self::set_memory)).
-    pub fn hold_upkeep(&self) -> UpkeepHold<'_> {
-        self.background.hold_upkeep()
+    pub fn hold_maintenance(&self) -> MaintenanceHold<'_> {
+        self.background.hold_maintenance()
     }
 
     /// Drops all these snapshots, or none. Changes of the newest one stay committed: the default view shows them, and

@@ -44,11 +44,11 @@ impl Engine {
         // A running checkpoint ends first, so that commits go on beside it.
         self.live().wait_for_snapshot();
         let alone = self.be_alone()?;
-        let turn = self.live().turn_at_snapshot(self.store())?;
+        let guard = self.live().write_guard_at_snapshot(self.store())?;
         let changed = body();
         // Counted even if `body` failed and the disk is in an unknown state: a needless conflict is only retried.
         self.live().count_index_change();
-        drop((turn, alone));
+        drop((guard, alone));
         changed
     }
 }

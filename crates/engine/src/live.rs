@@ -51,7 +51,7 @@ use anden_snapshots::{Direction, GraphOptions, OverlayBase, SnapshotView, Store}
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 pub(crate) use apply::EdgeUpdate;
-pub use background::UpkeepHold;
+pub use background::MaintenanceHold;
 pub(crate) use background::{Background, checkpoint_bytes};
 pub(crate) use change_set::{AddedRows, ChangeSet, VertexValues};
 pub(crate) use checkpoint::{WrittenSnapshot, num_edges_of};
@@ -95,13 +95,13 @@ pub(crate) struct Live {
     /// Held while the memtable changes. `None` until the first change.
     writer: Mutex<Option<MemtableWriter>>,
     /// Signals that an immutable memtable became a snapshot, or could not.
-    settled: Condvar,
+    ended: Condvar,
     /// The version that readers get; `None` while nothing lies over the newest snapshot.
     published: RwLock<Option<Arc<LiveVersion>>>,
     /// The epoch of the last commit; readers see at least its changes.
     epoch: AtomicU64,
     /// The version table. The last lock taken.
-    stripes: Mutex<VersionTable>,
+    versions: Mutex<VersionTable>,
     /// Whether a transaction ever began.
     notes_changes: AtomicBool,
     /// Number of times that an index was made or dropped.
@@ -157,7 +157,7 @@ pub(crate) struct WriteGuard<'a> {
 
 /// The write guard together with the order of snapshots.
 pub(crate) struct SnapshotWriteGuard<'a> {
-    turn: WriteGuard<'a>,
+    guard: WriteGuard<'a>,
     _order: MutexGuard<'a, ()>,
 }
 
@@ -242,7 +242,7 @@ impl Live {
             Err(error) => {
                 // The half-replayed state is not shown, and no version can follow it. `replay` has given its write
                 // guard back.
-                self.turn().begin_anew(store);
+                self.write_guard().begin_anew(store);
                 Err(error)
             }
         }
@@ -251,11 +251,11 @@ impl Live {
     /// Lays later commits over the newest snapshot, if that is newer than the one below. The shown version stays until
     /// a younger one replaces it.
     pub(crate) fn rest_on_newest(&self, store: &Store) {
-        let mut turn = self.turn();
+        let mut guard = self.write_guard();
         // Without a memtable, nothing lies over the snapshot of this epoch.
-        let below = turn.writer.as_ref().map_or_else(|| self.epoch(), |writer| writer.epoch_below);
+        let below = guard.writer.as_ref().map_or_else(|| self.epoch(), |writer| writer.epoch_below);
         if below < store.epoch() {
-            turn.begin_anew(store);
+            guard.begin_anew(store);
             // The writer may have begun a new WAL with the snapshot.
             *self.bookmark.lock() = None;
         }
@@ -264,7 +264,7 @@ impl Live {
     /// Shows the newest snapshot, if no commits lie over it. The caller has read the WAL while this was the newest
     /// snapshot. The WAL beside an older snapshot could lack commits that are shown.
     pub(crate) fn show_what_is_below(&self) {
-        if self.turn().writer.is_none() {
+        if self.write_guard().writer.is_none() {
             self.publish(None);
         }
     }
@@ -275,7 +275,7 @@ impl Live {
     /// As [`LogPlace::read`].
     pub(crate) fn verify_log(&self, store: &Store) -> Result<()> {
         // The write guard keeps commits from appending meanwhile.
-        let _turn = self.turn();
+        let _guard = self.write_guard();
         if let Some(log) = &self.log {
             log.write()?;
             let place = LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() };
@@ -335,7 +335,7 @@ impl Live {
     }
 
     /// Waits for the write guard.
-    pub(crate) fn turn(&self) -> WriteGuard<'_> {
+    pub(crate) fn write_guard(&self) -> WriteGuard<'_> {
         // A mutex is not fair; the gate lets waiting callers take turns.
         let _first = self.queue.lock();
         WriteGuard { live: self, writer: self.writer.lock() }
@@ -343,8 +343,12 @@ impl Live {
 
     /// Waits for the write guard, and until fewer changes wait for a snapshot. At most `most_bytes` may come behind a
     /// snapshot that is being written, and twice as many are pending at most while a snapshot `is_ordered`.
-    pub(crate) fn turn_to_commit(&self, most_bytes: Option<u64>, is_ordered: impl Fn() -> bool) -> WriteGuard<'_> {
-        let WriteGuard { mut writer, .. } = self.turn();
+    pub(crate) fn write_guard_to_commit(
+        &self,
+        most_bytes: Option<u64>,
+        is_ordered: impl Fn() -> bool,
+    ) -> WriteGuard<'_> {
+        let WriteGuard { mut writer, .. } = self.write_guard();
         if let Some(most_bytes) = most_bytes {
             let must_wait = |writer: &mut Option<MemtableWriter>| {
                 writer.as_ref().is_some_and(|writer| match writer.is_being_written() {
@@ -353,27 +357,27 @@ impl Live {
                 })
             };
             // The wait gives up the write guard, which the checkpoint needs.
-            self.settled.wait_while(&mut writer, must_wait);
+            self.ended.wait_while(&mut writer, must_wait);
         }
         WriteGuard { live: self, writer }
     }
 
     /// Lets waiting commits check again whether they must wait.
     fn look_again(&self) {
-        // A commit that has just checked waits on `settled` by the time this gets the write guard.
-        drop(self.turn());
-        self.settled.notify_all();
+        // A commit that has just checked waits on `ended` by the time this gets the write guard.
+        drop(self.write_guard());
+        self.ended.notify_all();
     }
 
     /// Waits for the order of snapshots and the write guard. All earlier commits are in a snapshot then.
     ///
     /// # Errors
     /// The disk failed; commits are kept.
-    pub(crate) fn turn_at_snapshot(&self, store: &Store) -> Result<SnapshotWriteGuard<'_>> {
+    pub(crate) fn write_guard_at_snapshot(&self, store: &Store) -> Result<SnapshotWriteGuard<'_>> {
         let order = self.snapshot_order();
-        let mut turn = self.turn();
-        turn.settle(store, None)?;
-        Ok(SnapshotWriteGuard { turn, _order: order })
+        let mut guard = self.write_guard();
+        guard.write_snapshot(store, None)?;
+        Ok(SnapshotWriteGuard { guard, _order: order })
     }
 
     /// The graph with all changes; `None` if there are none.
@@ -384,12 +388,12 @@ impl Live {
     /// Bytes of changes that are in no snapshot and in no running checkpoint. Changes to and fro take no memory, but
     /// count by their WAL.
     pub(crate) fn num_pending_bytes(&self) -> u64 {
-        self.turn().num_pending_bytes()
+        self.write_guard().num_pending_bytes()
     }
 
     /// The size of the memtable, and counters of the WAL.
     pub(crate) fn stats(&self) -> LiveStats {
-        let turn = self.turn();
+        let guard = self.write_guard();
         let log = self.log.as_ref().map_or_else(LogStats::default, Log::stats);
         let of_log = LiveStats {
             log_bytes: log.num_bytes,
@@ -398,7 +402,7 @@ impl Live {
             log_error: log.failure,
             ..LiveStats::default()
         };
-        let Some(writer) = &*turn.writer else { return of_log };
+        let Some(writer) = &*guard.writer else { return of_log };
         let immutable = writer.immutable.as_ref();
         let versions = || immutable.map(|immutable| &immutable.version).into_iter().chain([&writer.newest]);
         LiveStats {
@@ -411,8 +415,8 @@ impl Live {
     }
 
     /// The version table.
-    pub(crate) fn stripes(&self) -> MutexGuard<'_, VersionTable> {
-        self.stripes.lock()
+    pub(crate) fn versions(&self) -> MutexGuard<'_, VersionTable> {
+        self.versions.lock()
     }
 
     /// The graph with all changes, and its epoch. From the first call on, changes are noted.
@@ -421,9 +425,9 @@ impl Live {
     /// An earlier read found damage.
     pub(crate) fn pin(&self, store: &Store) -> Result<(SnapshotView, u64)> {
         if !self.notes_changes.load(Ordering::Acquire) {
-            let _turn = self.turn();
+            let _guard = self.write_guard();
             // Under the write guard: no commit runs between this epoch and the first note.
-            self.stripes().begin(self.epoch());
+            self.versions().begin(self.epoch());
             // Stored last, so that a caller that skips this block finds a table that notes changes.
             self.notes_changes.store(true, Ordering::Release);
         }
@@ -509,23 +513,23 @@ impl WriteGuard<'_> {
         let logging = Logging { log: live.log.as_ref(), durability };
         let writer = self.writer_over(store)?;
         // Lock order: the write guard before the version table.
-        let (epoch, mut stripes) = (writer.epoch, live.stripes());
+        let (epoch, mut versions) = (writer.epoch, live.versions());
         // A huge batch would hit most stripes: one note of everything is cheaper.
-        let is_noted = stripes.are_kept() && given.len() <= HUGE_BATCH;
-        let mut note = |item| stripes.change(item, epoch);
+        let is_noted = versions.are_kept() && given.len() <= HUGE_BATCH;
+        let mut note = |item| versions.change(item, epoch);
         let changed: Option<&mut dyn FnMut(ReadKey)> = if is_noted { Some(&mut note) } else { None };
         let version = match writer.apply(given, logging, pool, changed) {
             Ok(version) => version,
             Err(error) => {
                 // The next batch gets this epoch, and its readers must not conflict with a batch that failed.
-                stripes.take_back(epoch);
+                versions.take_back(epoch);
                 return Err(error);
             }
         };
         if !is_noted {
-            stripes.change_everything(epoch);
+            versions.change_everything(epoch);
         }
-        drop(stripes);
+        drop(versions);
         let applied = version.applied();
         live.show(version);
         Ok(applied)
@@ -662,7 +666,7 @@ mod tests {
         let passed: Vec<usize> = std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_done.load(Ordering::Relaxed) {
-                    let _turn = live.turn();
+                    let _guard = live.write_guard();
                     num_turns.fetch_add(1, Ordering::Relaxed);
                     // Releases the guard once the other caller waits for it.
                     let is_awaited = || live.queue.try_lock().is_none();
@@ -671,7 +675,7 @@ mod tests {
             });
             let wait = |_| {
                 let before = num_turns.load(Ordering::Relaxed);
-                drop(live.turn());
+                drop(live.write_guard());
                 let after = num_turns.load(Ordering::Relaxed);
                 wait_until("the busy caller goes on", || num_turns.load(Ordering::Relaxed) > after);
                 after - before

@@ -143,7 +143,7 @@ impl Log {
         // Reading takes time: the directory must still be this writer's before the first change.
         lock.check()?;
         // The first change on the disk. Damage has returned an error before.
-        settle(place, &mut found)?;
+        cut_torn_tail(place, &mut found)?;
         let mut files = WalFiles::new(storage, directory, id);
         let through = found.through;
         files.follow(std::mem::take(&mut found.segments), found.generation, found.number);
@@ -317,7 +317,7 @@ impl Drop for Log {
 ///
 /// After a failed sync, the records that were read may exist in the page cache only, and another sync does not write
 /// them. So records that are not known to be durable are written again before the sync.
-fn settle(place: LogPlace<'_>, found: &mut WalScan) -> Result<()> {
+fn cut_torn_tail(place: LogPlace<'_>, found: &mut WalScan) -> Result<()> {
     let LogPlace { storage, directory, .. } = place;
     if let Some(cut) = found.cut.take() {
         // Youngest first: a crash leaves no gap that a later header could certify.

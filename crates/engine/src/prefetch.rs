@@ -39,7 +39,7 @@ pub use settings::{Io, Prefetch};
 const RING_REQUESTS: usize = 512;
 
 /// One helper calls the system while the other locates lists; more would wait for the same disk.
-const NUM_SCOUTS: usize = 2;
+const NUM_HELPERS: usize = 2;
 
 /// Lists of fewer bytes never need prefetching; the available memory is not even asked for.
 const SMALL_BYTES: u64 = 1 << 20;
@@ -47,7 +47,7 @@ const SMALL_BYTES: u64 = 1 << 20;
 /// The prefetcher, for any number of views. Its helper threads start with the first view that needs them, and end with
 /// it.
 #[derive(Debug)]
-pub struct Advisor {
+pub struct Prefetcher {
     shared: Arc<PrefetchShared>,
     helpers: Helpers,
     is_started: AtomicBool,
@@ -84,13 +84,13 @@ pub(crate) fn fits_in_memory(view: &SnapshotView, available: impl FnOnce() -> u6
     num_bytes <= SMALL_BYTES || num_bytes <= available()
 }
 
-impl Default for Advisor {
+impl Default for Prefetcher {
     fn default() -> Self {
         Self::of(PrefetchShared::new(RING_REQUESTS, None))
     }
 }
 
-impl Advisor {
+impl Prefetcher {
     /// A prefetcher that assumes this much free memory. A larger graph counts as larger than memory.
     pub fn with_free_memory(num_bytes: u64) -> Self {
         Self::of(PrefetchShared::new(RING_REQUESTS, Some(num_bytes)))
@@ -126,7 +126,7 @@ impl Advisor {
     }
 
     fn start(&self) {
-        for number in 0..NUM_SCOUTS {
+        for number in 0..NUM_HELPERS {
             let shared = Arc::clone(&self.shared);
             // Without helpers requests are dropped, and lists are read on demand.
             let _ = self.helpers.spawn(&format!("anden-ahead-{number}"), move || locator::serve(&shared));
@@ -134,7 +134,7 @@ impl Advisor {
     }
 }
 
-impl Drop for Advisor {
+impl Drop for Prefetcher {
     fn drop(&mut self) {
         if self.helpers.are_elsewhere() {
             return;

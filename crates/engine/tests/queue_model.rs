@@ -87,7 +87,7 @@ impl World {
         let world = Self::new();
         world.queue.submit(0);
         world.submit_and_wait();
-        world.queue.set_patience(Duration::from_nanos(1));
+        world.queue.set_gather_time(Duration::from_nanos(1));
         world
     }
 

@@ -63,7 +63,7 @@ fn read_direction(file: &SerializedGraph, direction: Direction, pool: &Pool) -> 
         });
     } else {
         pool.for_each_part_mut(target_slice, READ_GRAIN, |start, part| {
-            note(file.read_neighbours(direction, start as u64, part));
+            note(file.read_neighbors(direction, start as u64, part));
         });
     }
     if let Some(error) = failed.into_inner() {

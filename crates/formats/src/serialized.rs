@@ -168,20 +168,20 @@ impl SerializedGraph {
     ///
     /// # Panics
     /// If the range exceeds the last neighbor.
-    pub fn read_neighbours(&self, direction: Direction, first: u64, into: &mut [VertexId]) -> Result<()> {
+    pub fn read_neighbors(&self, direction: Direction, first: u64, into: &mut [VertexId]) -> Result<()> {
         let start = self.arc_start(direction, first, into.len());
         // Weights stand between the neighbors, so they are read and dropped.
         if self.is_weighted {
             return self.read_pairs(start, into, |_, _| Ok(()));
         }
         self.read_at(bytemuck::cast_slice_mut(into), start)?;
-        self.check_neighbours(into, start)
+        self.check_neighbors(into, start)
     }
 
     /// Reads the neighbors `first..first + into.len()` of one direction with their weights.
     ///
     /// # Errors
-    /// As [`read_neighbours`](Self::read_neighbours). Also, the graph has no weights, or a weight is negative and `W`
+    /// As [`read_neighbors`](Self::read_neighbors). Also, the graph has no weights, or a weight is negative and `W`
     /// is unsigned.
     ///
     /// # Panics
@@ -227,21 +227,21 @@ impl SerializedGraph {
             for (target, pair) in part.iter_mut().zip(&*pairs) {
                 *target = pair[0];
             }
-            self.check_neighbours(part, start + 8 * first as u64)?;
+            self.check_neighbors(part, start + 8 * first as u64)?;
             body(first..first + part.len(), pairs)?;
         }
         Ok(())
     }
 
-    fn check_neighbours(&self, neighbours: &[VertexId], start: u64) -> Result<()> {
+    fn check_neighbors(&self, neighbors: &[VertexId], start: u64) -> Result<()> {
         // The largest neighbor decides. Its position is searched only for the message.
-        let largest = neighbours.iter().copied().fold(0, VertexId::max);
-        if u64::from(largest) < self.num_vertices || neighbours.is_empty() {
+        let largest = neighbors.iter().copied().fold(0, VertexId::max);
+        if u64::from(largest) < self.num_vertices || neighbors.is_empty() {
             return Ok(());
         }
-        let index = neighbours.iter().position(|&v| u64::from(v) >= self.num_vertices).unwrap_or(0);
+        let index = neighbors.iter().position(|&v| u64::from(v) >= self.num_vertices).unwrap_or(0);
         let what =
-            format!("expected a vertex from 0 to below {}, found {}", self.num_vertices, neighbours[index] as i32);
+            format!("expected a vertex from 0 to below {}, found {}", self.num_vertices, neighbors[index] as i32);
         Err(anden_base::Error::corrupt(&self.path, start + self.arc_bytes() * index as u64, what).into())
     }
 

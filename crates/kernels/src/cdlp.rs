@@ -213,7 +213,7 @@ impl<'a, G: Graph> LabelPropagation<'a, G> {
                 return Ok((if is_even { now } else { next }, num_iterations));
             }
             let is_calm = changes.num_entries < self.graph.num_arcs() / ACTIVE_SHARE;
-            active = if is_calm { Some(self.neighbours_of(&changes.swung)?) } else { None };
+            active = if is_calm { Some(self.neighbors_of(&changes.swung)?) } else { None };
         }
         Ok((now, num_iterations))
     }
@@ -309,22 +309,22 @@ impl<'a, G: Graph> LabelPropagation<'a, G> {
     }
 
     /// The vertices with a neighbor in the set.
-    fn neighbours_of(&self, set: &AtomicBitmap) -> Result<AtomicBitmap> {
-        let neighbours = AtomicBitmap::new(set.len());
+    fn neighbors_of(&self, set: &AtomicBitmap) -> Result<AtomicBitmap> {
+        let neighbors = AtomicBitmap::new(set.len());
         for_each_walked_chunk(self.ctx, self.graph, GRAIN, Some(set), |_, chunk| {
             for index in chunk.start / 64..chunk.end.div_ceil(64) {
                 for bit in ones(set.words()[index].load(Ordering::Relaxed)) {
                     // Neighborhood is symmetric here, so these lists lead to all vertices that may change.
                     self.each_list((index * 64 + bit) as VertexId, |list| {
                         list.iter().for_each(|&u| {
-                            neighbours.set(u as usize);
+                            neighbors.set(u as usize);
                         });
                     });
                 }
             }
         });
         self.ctx.progress.check()?;
-        Ok(neighbours)
+        Ok(neighbors)
     }
 
     /// Calls `body` with the lists of `v` whose entries count.

@@ -24,7 +24,7 @@
 //!   parallel, and a new scan of the vertices for each. Ours differs in the windows, and in ranges of counts for each
 //!   thread.
 
-mod neighbours;
+mod neighbors;
 mod part;
 mod peel;
 mod streamed;
@@ -38,7 +38,7 @@ use crate::context::bytes_for;
 use crate::transposed::Transposed;
 use crate::{Context, Result};
 
-use neighbours::{NeighborScratch, Neighbours};
+use neighbors::{NeighborScratch, SimpleNeighbors};
 use peel::Peel;
 pub use verify::verify;
 
@@ -95,18 +95,18 @@ pub fn kcore<G: Graph>(ctx: &Context<'_>, graph: &G, params: &KcoreParams) -> Re
 
 fn decompose<G: Graph>(ctx: &Context<'_>, graph: &G, params: &KcoreParams, num_workers: usize) -> Result<KcoreResult> {
     let bound = graph.vertex_bound();
-    let neighbours = Neighbours::new(graph);
+    let neighbors = SimpleNeighbors::new(graph);
     let scratch: Vec<_> = (0..num_workers).map(|_| Mutex::new(NeighborScratch::new(graph))).collect();
     let mut cores = zeroed_huge::<u32>(bound);
     ctx.progress.stage("k-core: count neighbors", None);
-    neighbours.count(ctx, &scratch, &mut cores)?;
+    neighbors.count(ctx, &scratch, &mut cores)?;
     let degeneracy = if ctx.reads_from_disk(graph) {
         ctx.progress.stage("k-core: sink", None);
-        streamed::sink(ctx, graph, &neighbours, &scratch, &mut cores)?
+        streamed::sink(ctx, graph, &neighbors, &scratch, &mut cores)?
     } else {
         ctx.progress.stage("k-core: peel", Some(graph.num_vertices() as u64));
         let num_parts = (bound / params.part_vertices.max(1)).clamp(1, num_workers);
-        Peel::new(ctx, &neighbours, &scratch, &mut cores, num_parts).run()?
+        Peel::new(ctx, &neighbors, &scratch, &mut cores, num_parts).run()?
     };
     graph.check()?;
     Ok(KcoreResult { cores, degeneracy })

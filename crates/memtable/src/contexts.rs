@@ -9,12 +9,12 @@ use parking_lot::Mutex;
 use crate::arena::WorkerFreeLists;
 use crate::builder::NodeBuilder;
 use crate::change::{AppliedArcs, BatchEffect, Change, Sink, cut_between_edges, num_parts};
+use crate::fragments::{Carry, FragmentUpdater, cut_between_leaves};
 use crate::limbo_list::Retired;
 use crate::list::{ChangedBlock, ListWork};
 use crate::merge::Parallel;
 use crate::node::{Child, ListTier};
 use crate::overlay::SplitBatch;
-use crate::pieces::{Carry, FragmentUpdater, cut_between_leaves};
 use crate::{EntryValue, Result};
 
 /// Lists with more entries per change are not cut: most leaves then stay unchanged, and with them most inner nodes.
@@ -162,7 +162,7 @@ impl<W: EntryValue> ListWork<W> {
             self.gather(builder, 0);
             self.carry.flush(builder, tiers.packed_bounds, &mut self.children)?;
         }
-        self.settle(builder, place, degree, 0)?;
+        self.move_to_tier(builder, place, degree, 0)?;
         Ok((all_applied, all_effects))
     }
 }

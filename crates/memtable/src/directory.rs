@@ -200,7 +200,7 @@ mod tests {
             for (&number, &page) in &pages {
                 newest.set(number as usize, page, group + 1);
             }
-            slots.settle(&stock);
+            slots.count_taken(&stock);
             stock.give_back(retired.drain(..).map(|node| (node.handle, node.num_lines as usize)));
         }
         assert_eq!((directory.root, stock.num_live()), (NOTHING, 0));

@@ -8,9 +8,9 @@ use anden_base::{NO_VERTEX, VertexId};
 use crate::arena::{Fresh, Handle, LINE_WORDS};
 use crate::builder::NodeBuilder;
 use crate::change::{AppliedArcs, BatchEffect, Change, Sink};
+use crate::fragments::{Bounds, Carry, FragmentUpdater, wrap};
 use crate::merge::Parallel;
 use crate::node::{self, Child, LeafNode, ListTier, VertexBlock, VertexBlockLayout};
-use crate::pieces::{Bounds, Carry, FragmentUpdater, wrap};
 use crate::{EntryValue, Result};
 
 /// Tier of a list by its degree.
@@ -144,7 +144,7 @@ impl<W: EntryValue> ListWork<W> {
                     return Ok(());
                 }
                 let degree = degree + own.num_added as usize - own.num_removed as usize;
-                self.settle(builder, place, degree, height)
+                self.move_to_tier(builder, place, degree, height)
             }
         }
     }
@@ -182,7 +182,7 @@ impl<W: EntryValue> ListWork<W> {
         self.children.clear();
         self.carry.append_planned((targets, values), changes);
         self.carry.flush(builder, tiers.packed_bounds, &mut self.children)?;
-        self.settle(builder, place, degree, 0)
+        self.move_to_tier(builder, place, degree, 0)
     }
 
     /// Applies changes to a list of one leaf, which mostly remains one leaf.
@@ -219,12 +219,12 @@ impl<W: EntryValue> ListWork<W> {
         // Retired after its last read: a node of this group may be handed out again at once.
         builder.retire_leaf(old, &leaf);
         self.carry.flush(builder, tiers.packed_bounds, &mut self.children)?;
-        self.settle(builder, place, degree, 0)
+        self.move_to_tier(builder, place, degree, 0)
     }
 
     /// Moves a list of `degree` arcs, whose nodes are `children` at `height`, to its tier.
     #[cold]
-    pub(crate) fn settle(
+    pub(crate) fn move_to_tier(
         &mut self,
         builder: &mut NodeBuilder<'_>,
         mut place: ChangedBlock<'_, '_>,

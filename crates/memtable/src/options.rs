@@ -2,9 +2,9 @@
 
 use anden_graph::GraphKind;
 
+use crate::fragments::Bounds;
 use crate::list::Tiers;
 use crate::node::{VertexBlockLayout, leaf_capacity};
-use crate::pieces::Bounds;
 use crate::{EntryValue, Error, Result};
 
 /// Maximum number of words in a leaf of a packed list: 4 KB.

@@ -61,7 +61,7 @@ pub struct Terrace<W: EntryValue = ()> {
     /// Contexts by worker index, for the parts of a shared list.
     helpers: Vec<Mutex<MemtableWorker<W>>>,
     /// Number of publications to skip before all pinned versions are checked again.
-    patience: usize,
+    groups_to_sweep: usize,
     /// Set when a group failed half-way: only published versions are readable then.
     is_broken: bool,
 }
@@ -127,7 +127,7 @@ impl<W: EntryValue> Terrace<W> {
             has_begun: false,
             workers: vec![Mutex::default()],
             helpers: Vec::new(),
-            patience: 0,
+            groups_to_sweep: 0,
             is_broken: false,
         })
     }
@@ -447,15 +447,15 @@ impl<W: EntryValue> Terrace<W> {
         for worker in self.workers.iter_mut().chain(&mut self.helpers) {
             let worker = worker.get_mut();
             // Lines are counted once per group, not once per node.
-            worker.slots.settle(&self.stock);
+            worker.slots.count_taken(&self.stock);
             if !worker.retired.is_empty() {
                 num_retired += worker.retired.len();
                 // The version before this group is the youngest that reaches these nodes.
                 self.limbo_list.retire(before, &mut worker.retired);
             }
         }
-        if self.patience > 0 {
-            self.patience -= 1;
+        if self.groups_to_sweep > 0 {
+            self.groups_to_sweep -= 1;
         } else {
             self.sweep();
         }
@@ -481,7 +481,7 @@ impl<W: EntryValue> Terrace<W> {
         let limbo_list = &mut self.limbo_list;
         self.publisher.sweep(|epoch| limbo_list.release(epoch));
         let num_pinned = self.publisher.past().count();
-        self.patience = if num_pinned <= FEW_PINNED { 0 } else { num_pinned / FEW_PINNED };
+        self.groups_to_sweep = if num_pinned <= FEW_PINNED { 0 } else { num_pinned / FEW_PINNED };
     }
 
     fn free_some(&mut self, at_least: usize) {

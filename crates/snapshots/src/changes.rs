@@ -36,7 +36,7 @@ pub struct ChangedArc {
     /// The vertex of the list.
     pub list: VertexId,
     /// The vertex at the other end: the target in an out-list, the source in an in-list.
-    pub neighbour: VertexId,
+    pub neighbor: VertexId,
     /// Row and weight.
     pub data: ArcData,
 }
@@ -239,7 +239,7 @@ impl PageChanges {
                 let len = arcs.iter().take_while(|arc| arc.list == list).count();
                 let (taken, rest) = arcs.split_at(len);
                 *count = u32::try_from(len).expect("a page holds fewer arcs than 2^32");
-                self.entries.targets.extend(taken.iter().map(|arc| arc.neighbour));
+                self.entries.targets.extend(taken.iter().map(|arc| arc.neighbor));
                 if options.weight_type.is_some() {
                     self.entries.weights.extend(taken.iter().map(|arc| arc.data.weight));
                 }

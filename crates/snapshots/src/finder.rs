@@ -34,7 +34,7 @@ pub struct Finder<'a> {
     /// The last vertex of the page, to which `places` and `changed` belong.
     last_local: Option<usize>,
     /// The last neighbor that was looked up; earlier arcs were dropped from the ranges of `changed`.
-    last_neighbour: VertexId,
+    last_neighbor: VertexId,
     /// Rows and weights of the entries to one neighbor.
     data: Vec<ArcData>,
 }
@@ -60,7 +60,7 @@ impl<'a> Finder<'a> {
             scratch: PageChanges::default(),
             changed: Vec::new(),
             last_local: None,
-            last_neighbour: 0,
+            last_neighbor: 0,
             data: Vec::new(),
         }
     }
@@ -100,12 +100,12 @@ impl Finder<'_> {
     }
 
     /// Prefetches the entries that a search for an arc reads. Best called soon after [`prefetch`](Self::prefetch).
-    pub fn prefetch_arc(&self, vertex: VertexId, neighbour: VertexId) {
+    pub fn prefetch_arc(&self, vertex: VertexId, neighbor: VertexId) {
         if vertex as usize >= self.vertex_bound {
             return;
         }
         let places = |len| {
-            let near = guess(len, neighbour, self.vertex_bound);
+            let near = guess(len, neighbor, self.vertex_bound);
             // Evenly spread neighbors are mostly within this distance of their expected position.
             let error = ((len as f32).sqrt() as usize / 2).min(MAX_FETCHED / 2);
             near.saturating_sub(error)..(near + error + 1).min(len)
@@ -137,23 +137,23 @@ impl Finder<'_> {
         self.enter(page_of(vertex))?;
         let local = place_in_page(vertex);
         let mut wanted = wanted.into_iter().enumerate().peekable();
-        self.seek(local, wanted.peek().map_or(0, |&(_, neighbour)| neighbour));
-        let Self { page: Some((_, base_page)), parts, changed, data, last_neighbour, .. } = self else { return Ok(()) };
+        self.seek(local, wanted.peek().map_or(0, |&(_, neighbor)| neighbor));
+        let Self { page: Some((_, base_page)), parts, changed, data, last_neighbor, .. } = self else { return Ok(()) };
         let list = base_page.list(local);
         let (mut next, end) = (list.start, list.end);
-        for (index, neighbour) in wanted {
-            *last_neighbour = neighbour;
-            let near = list.start + guess(list.len(), neighbour, self.vertex_bound);
-            next = lower_bound(&base_page.targets[..end], next, near, neighbour);
+        for (index, neighbor) in wanted {
+            *last_neighbor = neighbor;
+            let near = list.start + guess(list.len(), neighbor, self.vertex_bound);
+            next = lower_bound(&base_page.targets[..end], next, near, neighbor);
             let first = next;
             // Wanted neighbors ascend, so the next search starts behind these entries.
-            next += base_page.targets[first..end].iter().take_while(|&&target| target == neighbour).count();
+            next += base_page.targets[first..end].iter().take_while(|&&target| target == neighbor).count();
             data.clear();
             data.extend((first..next).map(|place| base_page.data(place)));
             for (part, added, removed) in &mut *changed {
                 let (part, _) = &parts[*part];
                 // Both ascend, so one pass removes all, even among many parallel edges.
-                let mut gone = part.data_to(removed, neighbour).peekable();
+                let mut gone = part.data_to(removed, neighbor).peekable();
                 if gone.peek().is_some() {
                     data.sort_unstable();
                     data.retain(|data| {
@@ -162,21 +162,21 @@ impl Finder<'_> {
                     });
                 }
                 drop(gone);
-                data.extend(part.data_to(added, neighbour));
+                data.extend(part.data_to(added, neighbor));
             }
             data.iter().for_each(|&data| found(index, data));
         }
         Ok(())
     }
 
-    /// Row and weight of the first entry of the out-list of `vertex` that leads to `neighbour`.
+    /// Row and weight of the first entry of the out-list of `vertex` that leads to `neighbor`.
     ///
     /// # Errors
     /// The page is damaged.
     #[inline]
-    pub fn first(&mut self, vertex: VertexId, neighbour: VertexId) -> anden_base::Result<Option<ArcData>> {
+    pub fn first(&mut self, vertex: VertexId, neighbor: VertexId) -> anden_base::Result<Option<ArcData>> {
         let mut first = None;
-        self.find(vertex, [neighbour], |_, data| first = first.or(Some(data)))?;
+        self.find(vertex, [neighbor], |_, data| first = first.or(Some(data)))?;
         Ok(first)
     }
 
@@ -210,12 +210,12 @@ impl Finder<'_> {
     }
 
     /// Finds the parts that change a list of the page, from the entries to a neighbor on.
-    fn seek(&mut self, local: usize, neighbour: VertexId) {
+    fn seek(&mut self, local: usize, neighbor: VertexId) {
         // Several neighbors of one list are looked up in turn, mostly ascending, so the ranges are kept.
-        if self.last_local == Some(local) && self.last_neighbour <= neighbour {
+        if self.last_local == Some(local) && self.last_neighbor <= neighbor {
             return;
         }
-        self.last_neighbour = neighbour;
+        self.last_neighbor = neighbor;
         // Positions only move forward, so a smaller vertex starts over.
         if self.last_local.is_some_and(|last| local < last) {
             self.places.fill(StoredPlace::default());
@@ -233,8 +233,8 @@ impl Finder<'_> {
     }
 }
 
-/// Expected position of `neighbour` in a list of this length, if neighbors are spread evenly.
+/// Expected position of `neighbor` in a list of this length, if neighbors are spread evenly.
 #[inline(always)]
-fn guess(len: usize, neighbour: VertexId, vertex_bound: usize) -> usize {
-    ((len as u64 * u64::from(neighbour)) / (vertex_bound as u64).max(1)) as usize
+fn guess(len: usize, neighbor: VertexId, vertex_bound: usize) -> usize {
+    ((len as u64 * u64::from(neighbor)) / (vertex_bound as u64).max(1)) as usize
 }

@@ -48,7 +48,7 @@ pub enum ChangedPart<'a> {
 pub type ChangedPartBody<'a> = dyn FnMut(VertexId, ChangedPart<'_>) -> ControlFlow<()> + 'a;
 
 /// Callback for a fragment of a list's additions: [`Added`].
-pub type AddedPiece<'a> = dyn FnMut(&[VertexId], &[u8]) -> ControlFlow<()> + 'a;
+pub type AddedFragment<'a> = dyn FnMut(&[VertexId], &[u8]) -> ControlFlow<()> + 'a;
 
 /// A fragment of a list's additions: targets, and the bytes beside each. The bytes are its weight or its row; in a
 /// graph with both, the row and then the bits of the weight, eight bytes each.
@@ -98,7 +98,7 @@ pub trait Overlay: Debug + Send + Sync {
 
     /// Calls `body` with the additions of a list, fragment by fragment, ascending, with the bytes beside them as in
     /// [`Added`].
-    fn for_each_added(&self, direction: Direction, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()>;
+    fn for_each_added(&self, direction: Direction, vertex: VertexId, body: &mut AddedFragment<'_>) -> ControlFlow<()>;
 
     /// The additions of a list, perhaps empty, if they are in one fragment.
     fn added(&self, _direction: Direction, _vertex: VertexId) -> Option<Added<'_>> {

@@ -258,12 +258,12 @@ impl OverflowArena {
         }
         // Kept memory was moved to huge pages at its first use.
         if !is_kept {
-            self.targets.settle(stored.entries.clone()).ok()?;
+            self.targets.use_huge_pages(stored.entries.clone()).ok()?;
             if let Some(weights) = &self.weights {
-                for_weights!(weights, overflow => overflow.settle(stored.entries.clone())).ok()?;
+                for_weights!(weights, overflow => overflow.use_huge_pages(stored.entries.clone())).ok()?;
             }
             if let Some(rows) = &self.rows {
-                rows.settle(stored.entries.clone()).ok()?;
+                rows.use_huge_pages(stored.entries.clone()).ok()?;
             }
         }
         Some(stored)
@@ -396,7 +396,7 @@ impl OffsetTable {
         debug_assert_eq!(offsets.len(), PAGE_OFFSETS);
         let start = page * PAGE_OFFSETS;
         self.overflow.write(start, offsets)?;
-        self.overflow.settle(start..start + offsets.len())
+        self.overflow.use_huge_pages(start..start + offsets.len())
     }
 }
 

@@ -98,7 +98,7 @@ impl Across {
     ) -> Result<()> {
         let [ids, back] = self.ids(here);
         // An undirected edge is in two lists; the smaller end reports it.
-        let is_counted = |neighbour: VertexId| view.graph_kind() == GraphKind::Directed || vertex <= neighbour;
+        let is_counted = |neighbor: VertexId| view.graph_kind() == GraphKind::Directed || vertex <= neighbor;
         let mut values = SameValues::default();
         let own = entries(view, vertex, &mut values, Here::First)?;
         let theirs = match ids[vertex as usize] {
@@ -108,9 +108,9 @@ impl Across {
         let first = arcs.len();
         // Lists are compared by ids of the other graph. A target without such an id exists only here.
         let (mut a, mut b) = (Vec::new(), theirs);
-        for (neighbour, data) in own {
-            match ids[neighbour as usize] {
-                NO_VERTEX if is_counted(neighbour) => arcs.push(ChangedArc { list: vertex, neighbour, data }),
+        for (neighbor, data) in own {
+            match ids[neighbor as usize] {
+                NO_VERTEX if is_counted(neighbor) => arcs.push(ChangedArc { list: vertex, neighbor, data }),
                 NO_VERTEX => {}
                 id => a.push((id, data)),
             }
@@ -118,8 +118,8 @@ impl Across {
         a.sort_unstable();
         b.sort_unstable();
         let only_here = only_in_first(&a, &b).into_iter().map(|(id, data)| (back[id as usize], data));
-        let only_here = only_here.filter(|&(neighbour, _)| is_counted(neighbour));
-        arcs.extend(only_here.map(|(neighbour, data)| ChangedArc { list: vertex, neighbour, data }));
+        let only_here = only_here.filter(|&(neighbor, _)| is_counted(neighbor));
+        arcs.extend(only_here.map(|(neighbor, data)| ChangedArc { list: vertex, neighbor, data }));
         // Callers read properties by row, so rows replace the value numbers again.
         if view.options().edge_properties {
             arcs[first..].iter_mut().for_each(|arc| arc.data.row = values.row(arc.data.row, Here::First));

@@ -8,7 +8,7 @@ use anden::export::{ExportFormat, write_file};
 use anden::job::{Value, Values};
 use anden::load::InputPath;
 use anden::query::PathLength;
-use anden::stats::PieceStatistics;
+use anden::stats::FragmentStatistics;
 use anden::{
     Changes, Database, Error, Job, Key, KeyScheme, LoadOptions, Neighbors, OpenOptions, Options, OwnedValue,
     PageRankParams, Parameters, Session, Update, View, WeightType,
@@ -284,26 +284,26 @@ fn files_are_applied_while_snapshots_are_made() {
 
 /// The statistics count the slices that algorithms get, not their sources.
 #[test]
-fn pieces_are_counted_as_slices() {
+fn fragments_are_counted() {
     let db = Database::in_memory(Options { keys: KeyScheme::Dense, ..Options::default() }).unwrap();
-    let pieces = || db.view().unwrap().piece_statistics().unwrap();
-    let of = |max, mean| PieceStatistics { max, mean };
-    assert_eq!(pieces(), of(0, 0.0));
+    let counted = || db.view().unwrap().fragment_statistics().unwrap();
+    let of = |max, mean| FragmentStatistics { max, mean };
+    assert_eq!(counted(), of(0, 0.0));
     db.add_edges(&[(0, 1), (0, 2), (0, 3), (0, 4), (1, 2)]).unwrap();
-    assert_eq!(pieces(), of(1, 1.0), "live");
+    assert_eq!(counted(), of(1, 1.0), "live");
     db.checkpoint(None).unwrap();
-    assert_eq!(pieces(), of(1, 1.0), "a snapshot");
+    assert_eq!(counted(), of(1, 1.0), "a snapshot");
     db.add_edges(&[(0, 5)]).unwrap();
-    assert_eq!(pieces(), of(2, 1.5), "one more, live");
+    assert_eq!(counted(), of(2, 1.5), "one more, live");
     db.remove_edges(&[(0, 2)]).unwrap();
-    assert_eq!(pieces(), of(3, 2.0), "and one less, from between two");
+    assert_eq!(counted(), of(3, 2.0), "and one less, from between two");
     db.checkpoint(None).unwrap();
-    assert_eq!(pieces(), of(1, 1.0), "the next snapshot");
+    assert_eq!(counted(), of(1, 1.0), "the next snapshot");
     let hub: Vec<_> = (0..5000).map(|target| (2, target)).collect();
     db.add_edges(&hub).unwrap();
-    assert!(pieces().max > 4, "leaves of a long list");
+    assert!(counted().max > 4, "leaves of a long list");
     db.checkpoint(None).unwrap();
-    assert_eq!(pieces(), of(1, 1.0), "and none in a snapshot");
+    assert_eq!(counted(), of(1, 1.0), "and none in a snapshot");
 }
 
 #[test]

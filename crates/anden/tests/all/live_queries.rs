@@ -369,7 +369,7 @@ fn run(db: Database, num_keys: u32, num_sources: usize, seed: u64) {
     let (num_updates, num_more) = (4 * num_keys as usize, num_keys as usize);
     let mut world = World { db, model, random: Random::new(seed), num_sources, held: Vec::new() };
     world.update("wholly live", num_updates);
-    assert!(num_keys < 3000 || world.model.out_list(0).len() > 1024, "one vertex has many neighbours");
+    assert!(num_keys < 3000 || world.model.out_list(0).len() > 1024, "one vertex has many neighbors");
     world.check_while_others_commit("wholly live");
     world.db.checkpoint(None).unwrap();
     world.check("a snapshot");

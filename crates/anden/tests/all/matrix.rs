@@ -215,9 +215,9 @@ fn check_fragments(name: &str, view: &View) {
                 added.iter().for_each(|key| *counts.entry(key.clone()).or_default() += 1);
                 removed.iter().for_each(|key| *counts.entry(key.clone()).or_default() -= 1);
             }
-            let num_entries: usize = list.pieces.iter().map(Vec::len).sum();
+            let num_entries: usize = list.fragments.iter().map(Vec::len).sum();
             assert_eq!(Some(num_entries as u64), degree, "{name}: {key}");
-            for found in list.pieces.iter().flatten() {
+            for found in list.fragments.iter().flatten() {
                 match &list.base {
                     Some(_) => *counts.get_mut(found).unwrap_or_else(|| panic!("{name}: {key} to {found}")) -= 1,
                     // An edge with a changed weight is among the added ones, but is not one more.

@@ -129,8 +129,8 @@ fn prefetch_stats_count_announcements_by_policy() {
     answers_without_weights(&view.with_prefetch(Prefetch::Sequential));
     let stats = db.stats().prefetch;
     assert!(stats.sequential.requested > 0 && stats.frontier.requested >= frontier.requested, "{stats:?}");
-    answers_without_weights(&view.with_prefetch(Prefetch::Neighbourhood));
-    assert!(view.prefetch_stats().neighbourhood.requested > 0);
+    answers_without_weights(&view.with_prefetch(Prefetch::Neighborhood));
+    assert!(view.prefetch_stats().neighborhood.requested > 0);
     assert_eq!(
         view.prefetch_stats().total().requested,
         view.prefetch_stats().by_policy().iter().map(|p| p.1.requested).sum::<u64>()
@@ -242,7 +242,7 @@ fn walk_keeps_order_and_announces_each_vertex_once() {
     let mut random = Random::new(12);
     let order: Vec<u32> = (0..3_000).map(|i| if i % 3 == 0 { i } else { random.below(bound) }).collect();
     let in_order: Vec<u32> = (0..bound).collect();
-    for tag in [Tag::Exact, Tag::Sequential, Tag::Neighbourhood] {
+    for tag in [Tag::Exact, Tag::Sequential, Tag::Neighborhood] {
         assert_eq!(walked(&view, &order, Neighbors::Out, tag), [0; 3], "a graph that fits in memory");
     }
     let little = Session::new(2).unwrap().with_free_memory(0);
@@ -255,7 +255,7 @@ fn walk_keeps_order_and_announces_each_vertex_once() {
         let [all, all_in_order] = [&order, &in_order].map(|order| num_directions * order.len() as u64);
         assert_eq!(walked(&view, &order, direction, Tag::Exact), [0, 0, all]);
         assert_eq!(walked(&view, &in_order, direction, Tag::Sequential), [0, all_in_order, 0]);
-        assert_eq!(walked(&view, &order, direction, Tag::Neighbourhood), [all, 0, 0]);
+        assert_eq!(walked(&view, &order, direction, Tag::Neighborhood), [all, 0, 0]);
     }
     let (announced, _) = requested(&view, || view.walk(order, Neighbors::Out, Tag::Exact).nth(9));
     assert_eq!(announced, [0, 0, 256], "a walk that stops early has announced only the lists ahead");
@@ -267,7 +267,7 @@ fn chosen_policy_overrides_walk_tag() {
     let (_folder, db) = load_large(&session);
     let view = db.view().unwrap();
     let all: Vec<u32> = (0..view.vertex_bound() as u32).collect();
-    for tag in [Tag::Exact, Tag::Sequential, Tag::Neighbourhood] {
+    for tag in [Tag::Exact, Tag::Sequential, Tag::Neighborhood] {
         let found = Prefetch::ALL.map(|policy| walked(&view.with_prefetch(policy), &all, Neighbors::Out, tag));
         let num = all.len() as u64;
         // Auto, off, neighborhood, sequential, frontier.
@@ -306,7 +306,7 @@ fn a_walk_passes_on_what_does_not_exist() {
     let (_folder, db) = load(13, Options::default(), &session);
     let view = db.view().unwrap().with_prefetch(Prefetch::Frontier);
     let vertices = [5, u32::MAX, 6, view.vertex_bound() as u32];
-    for tag in [Tag::Exact, Tag::Sequential, Tag::Neighbourhood] {
+    for tag in [Tag::Exact, Tag::Sequential, Tag::Neighborhood] {
         assert_eq!(view.walk(vertices, Neighbors::Both, tag).collect::<Vec<_>>(), vertices);
     }
 }

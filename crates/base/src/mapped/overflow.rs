@@ -168,7 +168,7 @@ impl<T: Pod> OverflowMap<T> {
     ///
     /// # Errors
     /// The values are not in the arena.
-    pub fn settle(&self, values: Range<usize>) -> Result<()> {
+    pub fn use_huge_pages(&self, values: Range<usize>) -> Result<()> {
         self.require(values.clone())?;
         for (number, count) in parts(self.file_bytes(values)) {
             let Some(bytes) = self.grain_bytes(number) else { continue };
@@ -378,7 +378,7 @@ mod tests {
         let write = |places: Range<usize>| {
             for start in places.clone().step_by(unit) {
                 overflow.write(start, &(start as u64..(start + unit) as u64).collect::<Vec<_>>()).unwrap();
-                overflow.settle(start..start + unit).unwrap();
+                overflow.use_huge_pages(start..start + unit).unwrap();
             }
         };
         write(room.clone());
@@ -405,7 +405,7 @@ mod tests {
         check(0..0);
         assert!(overflow.num_moves() > moves);
         for (start, end) in [(room.start - 1, room.end), (room.start, room.end + 1), (room.end, room.start)] {
-            assert!(overflow.settle(start..end).is_err());
+            assert!(overflow.use_huge_pages(start..end).is_err());
         }
     }
 

@@ -154,7 +154,7 @@ pub fn run(text: &str) -> Result<()> {
     let sequence = task.sequence.as_deref().map(sequence::read).transpose()?.unwrap_or_default();
     let pool = Pool::new(task.threads)?;
     let view = Engine::open_read_only(&task.database)?.view()?;
-    let (view, advisor) = task.side.attach(&view);
+    let (view, prefetcher) = task.side.attach(&view);
     let parts: Vec<&[VertexId]> = match sequence.len().div_ceil(task.num_phases.max(1)) {
         0 => vec![&[]; task.num_phases],
         len => sequence.chunks(len).collect(),
@@ -166,7 +166,7 @@ pub fn run(text: &str) -> Result<()> {
         }
         Ok(())
     })?;
-    outcome.bytes_ahead = advisor.stats().total().bytes;
+    outcome.bytes_ahead = prefetcher.stats().total().bytes;
     println!("{}", outcome.json());
     Ok(())
 }

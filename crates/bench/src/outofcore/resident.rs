@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anden_engine::{Advisor, Engine, Prefetch};
+use anden_engine::{Engine, Prefetch, Prefetcher};
 use anden_graph::{Parts, WillNeed};
 use anyhow::{Result, bail};
 
@@ -47,7 +47,7 @@ pub(super) fn lines(ground: &Ground<'_>, works: &[Work], report: &mut Report) ->
             }
             pairs.push(warm_seconds(on), warm_seconds(off));
         }
-        report.line(Line::compared(format!("{} in memory", work.name()), &pairs, "advisor off", "≤ 1.01"));
+        report.line(Line::compared(format!("{} in memory", work.name()), &pairs, "prefetcher off", "≤ 1.01"));
     }
     Ok(())
 }
@@ -72,8 +72,8 @@ fn measure(ground: &Ground<'_>, work: Work, side: Side) -> Result<Outcome> {
 
 /// The processor time of all threads of this process while its prefetcher threads are idle. They had work before.
 fn idle_millis(ground: &Ground<'_>) -> Result<f64> {
-    let advisor = Advisor::default();
-    let view = advisor.attach(&Engine::open_read_only(&ground.database)?.view()?, Prefetch::Frontier);
+    let prefetcher = Prefetcher::default();
+    let view = prefetcher.attach(&Engine::open_read_only(&ground.database)?.view()?, Prefetch::Frontier);
     view.will_need(anden_graph::Direction::Out, Parts::Targets, &(0..1000).collect::<Vec<_>>());
     std::thread::sleep(IDLE / 10);
     let before = processor_nanos()?;

@@ -80,7 +80,7 @@ impl Scan<'_> {
             report.line(Line::compared(format!("{name}, cold"), &phases[0], side.name(), target));
             report.line(Line::compared(format!("{name}, warm"), &phases[1], side.name(), target));
         }
-        let off = format!("a phase; without advisor {:.0}", median(&read_off));
+        let off = format!("a phase; without prefetcher {:.0}", median(&read_off));
         report.line(Line::figure(format!("{name}, read"), "MB", median(&read), off));
         report.line(Line::figure(format!("{name}, peak"), "MB", peak as f64 / 1e6, ""));
         Ok(())

@@ -3,7 +3,7 @@
 //! With a prefetcher, some kernels take another path than in memory. A third kind of side separates the two effects:
 //! plain maps, with kernels on the prefetcher's path.
 
-use anden_engine::{Advisor, Prefetch, SnapshotView};
+use anden_engine::{Prefetch, Prefetcher, SnapshotView};
 use anden_kernels::Medium;
 use anyhow::{Result, bail};
 
@@ -23,9 +23,9 @@ pub(super) enum Side {
 impl Side {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::On => "advisor on",
-            Self::Off => "advisor off",
-            Self::OffSameWay => "advisor off, same way",
+            Self::On => "prefetcher on",
+            Self::Off => "prefetcher off",
+            Self::OffSameWay => "prefetcher off, same way",
             Self::Oracle => "oracle",
         }
     }
@@ -47,11 +47,11 @@ impl Side {
     }
 
     /// Attaches the prefetcher of this side to the view.
-    pub(super) fn attach(self, view: &SnapshotView) -> (SnapshotView, Advisor) {
-        let advisor = Advisor::default();
+    pub(super) fn attach(self, view: &SnapshotView) -> (SnapshotView, Prefetcher) {
+        let prefetcher = Prefetcher::default();
         let is_off = matches!(self, Self::Off | Self::OffSameWay);
-        let view = advisor.attach(view, if is_off { Prefetch::Off } else { Prefetch::Auto });
-        (view, advisor)
+        let view = prefetcher.attach(view, if is_off { Prefetch::Off } else { Prefetch::Auto });
+        (view, prefetcher)
     }
 }
 

@@ -29,7 +29,7 @@ fn list_json(list: &ListFragments) -> Value {
         "memtable": list.live.as_ref().map(|(added, removed)| {
             json!({ "added": keys_json(added), "removed": keys_json(removed) })
         }),
-        "fragments": list.pieces.iter().map(|keys| keys_json(keys)).collect::<Vec<_>>(),
+        "fragments": list.fragments.iter().map(|keys| keys_json(keys)).collect::<Vec<_>>(),
     })
 }
 
@@ -57,9 +57,9 @@ fn print_list(console: &mut Console, name: &str, list: &ListFragments) -> Result
         console.line("  memtable, in no snapshot yet")?;
         print_changes(console, added, removed)?;
     }
-    let plural = if list.pieces.len() == 1 { "fragment" } else { "fragments" };
-    console.line(format_args!("  read in {} {plural}", count(list.pieces.len() as u64)))?;
-    list.pieces.iter().try_for_each(|keys| console.line(format_args!("    {}", entries(keys))))
+    let plural = if list.fragments.len() == 1 { "fragment" } else { "fragments" };
+    console.line(format_args!("  read in {} {plural}", count(list.fragments.len() as u64)))?;
+    list.fragments.iter().try_for_each(|keys| console.line(format_args!("    {}", entries(keys))))
 }
 
 fn print_changes(console: &mut Console, added: &[Key], removed: &[Key]) -> Result {

@@ -63,8 +63,8 @@ fn object(database: &Database, view: &View) -> Result<Value> {
     object["vertex_properties"] = schema_json(view.vertex_schema());
     object["edge_properties"] = schema_json(view.edge_schema());
     object["indexes"] = indexes_json(&database.indexes());
-    let pieces = view.piece_statistics()?;
-    object["fragments"] = json!({ "max": pieces.max, "mean": pieces.mean });
+    let fragments = view.fragment_statistics()?;
+    object["fragments"] = json!({ "max": fragments.max, "mean": fragments.mean });
     object["degrees"] = degrees_json(&view.out_degree_statistics()?);
     if let Some(degrees) = distinct_in_degrees(view)? {
         object["in_degrees"] = degrees_json(&degrees);
@@ -158,7 +158,7 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
     // A kind of page that does not occur is left out, to keep the line short.
     let pages: Vec<String> =
         pages.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{} {kind}", count(*n as u64))).collect();
-    let pieces = view.piece_statistics()?;
+    let fragments = view.fragment_statistics()?;
     let log_bytes = database.log_bytes()?;
     let mut table = ConsoleTable::new();
     table
@@ -179,7 +179,7 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
         .pair("snapshots", count(database.snapshots().len() as u64))
         .pair("bases, deltas", format!("{}, {}", stats.bases, stats.deltas))
         .pair("pages", pages.join(", "))
-        .pair("fragments a vertex", format!("at most {}, mean {}", count(pieces.max), real(pieces.mean)))
+        .pair("fragments a vertex", format!("at most {}, mean {}", count(fragments.max), real(fragments.mean)))
         .pair(
             "bytes",
             format!("{} ({} an edge and direction)", size(database.disk_bytes()?), real(stats.bytes_per_edge)),

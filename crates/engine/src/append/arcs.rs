@@ -22,7 +22,7 @@ pub(crate) fn added(blocks: Vec<RequestBlock>, expand: Expand) -> Vec<ChangedArc
             let row = block.first_row.map_or(0, |first| first + i as u64);
             let data = ArcData { row, weight: block.weights.get(i).copied().unwrap_or(0) };
             expand.entries(LoadArc::new(source, target, ()), |entry| {
-                arcs.push(ChangedArc { list: entry.list(), neighbour: entry.neighbour(), data });
+                arcs.push(ChangedArc { list: entry.list(), neighbor: entry.neighbor(), data });
             });
         }
     }
@@ -47,7 +47,7 @@ pub(crate) fn removed(blocks: Vec<RequestBlock>, expand: Expand) -> RemovedEntri
             removed.num_unknown += 1;
         } else {
             expand.entries(LoadArc::new(source, target, ()), |entry| {
-                removed.entries.push((entry.list(), entry.neighbour()));
+                removed.entries.push((entry.list(), entry.neighbor()));
             });
         }
     }
@@ -90,7 +90,7 @@ pub(crate) fn sort_arcs(
 
 /// A sort key for list and neighbor: one comparison instead of two.
 fn key(arc: &ChangedArc) -> u64 {
-    u64::from(arc.list) << 32 | u64::from(arc.neighbour)
+    u64::from(arc.list) << 32 | u64::from(arc.neighbor)
 }
 
 fn merge_parallel<P: Payload + Weight>(
@@ -115,7 +115,7 @@ fn merge_parallel<P: Payload + Weight>(
 /// first.
 fn merge_arcs(arcs: &mut Vec<ChangedArc>, mut merge: impl FnMut(ArcData, ArcData) -> Option<ArcData>) {
     arcs.dedup_by(|next, kept| {
-        let is_same = (next.list, next.neighbour) == (kept.list, kept.neighbour);
+        let is_same = (next.list, next.neighbor) == (kept.list, kept.neighbor);
         if is_same {
             kept.data = merge(kept.data, next.data).unwrap_or(kept.data);
         }

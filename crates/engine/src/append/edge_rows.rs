@@ -65,10 +65,10 @@ pub(crate) fn keep_rows(
         for place in 0..arcs.len() {
             if let Some(later) = arcs.get(place + AHEAD).filter(|arc| is_known(view, arc)) {
                 finder.prefetch(later.list);
-                finder.prefetch_arc(later.list, later.neighbour);
+                finder.prefetch_arc(later.list, later.neighbor);
             }
             let arc = &mut arcs[place];
-            let ends = (arc.list, arc.neighbour);
+            let ends = (arc.list, arc.neighbor);
             let old = if is_known(view, arc) { finder.first(ends.0, ends.1)? } else { None };
             let Some(old) = old else { continue };
             let ArcData { row, weight } = arc.data;
@@ -101,7 +101,7 @@ pub(crate) fn keep_rows(
 
 /// Whether both ends of an arc are ids of the view.
 fn is_known(view: &SnapshotView, arc: &ChangedArc) -> bool {
-    (arc.list.max(arc.neighbour) as usize) < view.vertex_bound()
+    (arc.list.max(arc.neighbor) as usize) < view.vertex_bound()
 }
 
 /// The values given to a new row, with the indexes of their properties.

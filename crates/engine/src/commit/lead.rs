@@ -16,7 +16,7 @@ const OWN_GROUP: usize = 1 << 10;
 
 /// After a synced group, the leader waits for returning callers, at most for one part in this many of the sync's time.
 /// Half a sync keeps nearly all callers in one group (docs/decisions/0015).
-const PATIENCE: u32 = 2;
+const GATHER_SHARE: u32 = 2;
 /// Upper limit of that wait for each answered caller: the time to wake a thread, with leeway.
 const WAKING: Duration = Duration::from_micros(4);
 
@@ -35,8 +35,8 @@ pub struct ExclusiveCommit<'db> {
 
 impl Engine {
     /// The write guard, once the changes that wait for a snapshot leave room for more.
-    fn turn_to_commit(&self) -> WriteGuard<'_> {
-        self.live().turn_to_commit(self.background().most_bytes(), || self.background().is_ordered())
+    fn write_guard_to_commit(&self) -> WriteGuard<'_> {
+        self.live().write_guard_to_commit(self.background().most_bytes(), || self.background().is_ordered())
     }
 
     /// Waits until no other commit runs, and keeps others out.
@@ -113,11 +113,11 @@ impl Engine {
             return Ok(applied);
         }
         let watch = CommitWatch::start();
-        let mut turn = self.turn_to_commit();
-        let applied = turn.apply(self.store(), given, durability, pool)?;
+        let mut guard = self.write_guard_to_commit();
+        let applied = guard.apply(self.store(), given, durability, pool)?;
         self.commits().counters.count_group(1);
-        let num_pending_bytes = turn.num_pending_bytes();
-        drop(turn);
+        let num_pending_bytes = guard.num_pending_bytes();
+        drop(guard);
         watch.report(1);
         self.background().has_pending(num_pending_bytes);
         Ok(applied)
@@ -155,14 +155,14 @@ impl Engine {
     fn commit_group(&self, first: Ticket, requests: &mut [CommitRequest], pool: &Pool) -> Result<usize> {
         let (commits, live) = (self.commits(), self.live());
         let watch = CommitWatch::start();
-        let mut turn = self.turn_to_commit();
+        let mut guard = self.write_guard_to_commit();
         // Held for the whole group, so that its requests see each other's changes.
-        let mut stripes = live.stripes();
-        let mut group = turn.group(self.store())?;
+        let mut versions = live.versions();
+        let mut group = guard.group(self.store())?;
         let epoch = group.epoch();
         let (mut num_taken, mut num_added, mut durability) = (0, 0, Durability::None);
         for request in requests.iter_mut() {
-            match join(&mut group, &mut stripes, request) {
+            match join(&mut group, &mut versions, request) {
                 Ok(()) => {
                     if let Some(outcome) = request.outcome.take() {
                         // The caller reads this once its request is answered, and only if it has not failed.
@@ -182,25 +182,25 @@ impl Engine {
         let begin = (durability == Durability::Sync && num_added > 0).then(Instant::now);
         let committed = match num_added {
             0 => Ok(()),
-            _ => group.commit(durability, pool, &mut |item| stripes.change(item, epoch)),
+            _ => group.commit(durability, pool, &mut |item| versions.change(item, epoch)),
         };
-        let patience = begin.map_or(Duration::ZERO, |begin| begin.elapsed() / PATIENCE);
-        commits.queue.set_patience(patience.min(WAKING * num_added));
+        let gather_time = begin.map_or(Duration::ZERO, |begin| begin.elapsed() / GATHER_SHARE);
+        commits.queue.set_gather_time(gather_time.min(WAKING * num_added));
         match committed {
             Ok(()) if num_added == 0 => {}
             Ok(()) => commits.counters.count_group(num_added.into()),
             Err(error) => {
                 // The epoch will be used again: its notes in the version table must not cause conflicts.
-                stripes.take_back(epoch);
+                versions.take_back(epoch);
                 let taken = (first..).zip(&mut requests[..num_taken]);
                 for (ticket, request) in taken.filter(|(_, request)| !request.has_failed) {
                     commits.refuse(ticket, request, error.clone().into());
                 }
             }
         }
-        drop(stripes);
-        let num_pending_bytes = turn.num_pending_bytes();
-        drop(turn);
+        drop(versions);
+        let num_pending_bytes = guard.num_pending_bytes();
+        drop(guard);
         // After the guard, which a subscriber of events may need.
         watch.report(num_added);
         self.background().has_pending(num_pending_bytes);
@@ -240,16 +240,20 @@ fn num_changes(updates: &[Update]) -> usize {
 }
 
 /// Adds a request to the group if its read set is still valid.
-fn join(group: &mut CommitGroup<'_>, stripes: &mut VersionTable, request: &CommitRequest) -> Result<(), CommitFailure> {
+fn join(
+    group: &mut CommitGroup<'_>,
+    versions: &mut VersionTable,
+    request: &CommitRequest,
+) -> Result<(), CommitFailure> {
     // Checked as late as here: an earlier request of the sequence may be refused in this very group.
     request.require_next()?;
     if let Some(reads) = &request.reads {
-        reads.validate(stripes, group.index_changes(), |key| group.has_id(key))?;
+        reads.validate(versions, group.index_changes(), |key| group.has_id(key))?;
     }
     let epoch = group.epoch();
     // Before the first transaction begins, changes need not be noted.
-    match stripes.are_kept() {
-        true => group.add(request.updates.as_slice(), |item| stripes.change(item, epoch))?,
+    match versions.are_kept() {
+        true => group.add(request.updates.as_slice(), |item| versions.change(item, epoch))?,
         false => group.add(request.updates.as_slice(), |_| {})?,
     }
     Ok(())

@@ -42,7 +42,7 @@ pub(crate) struct CommitQueue<R> {
     /// Callers that wait for an answer, or have not noticed it yet.
     num_waiting: AtomicU64,
     /// Nanoseconds that a leader waits for the expected callers.
-    patience: AtomicU64,
+    gather_time: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl<R> Default for CommitQueue<R> {
             is_led: AtomicBool::new(false),
             is_broken: AtomicBool::new(false),
             num_waiting: AtomicU64::new(0),
-            patience: AtomicU64::new(0),
+            gather_time: AtomicU64::new(0),
         }
     }
 }
@@ -126,11 +126,11 @@ impl<R> CommitQueue<R> {
     }
 
     /// Sets the time that a leader waits at most for callers that come again; initially zero.
-    pub(crate) fn set_patience(&self, time: Duration) {
+    pub(crate) fn set_gather_time(&self, time: Duration) {
         let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         // A store only on change: the cache line stays shared.
-        if self.patience.load(Ordering::Relaxed) != time {
-            self.patience.store(time, Ordering::Relaxed);
+        if self.gather_time.load(Ordering::Relaxed) != time {
+            self.gather_time.store(time, Ordering::Relaxed);
         }
     }
 
@@ -296,12 +296,12 @@ impl<R> GroupLeader<'_, R> {
     /// The queue, once the expected requests have come or the time is over.
     fn gathered(&self) -> MutexGuard<'_, CommitQueueState<R>> {
         let mut state = self.queue.state.lock();
-        let patience = Duration::from_nanos(self.queue.patience.load(Ordering::Relaxed));
-        if patience.is_zero() || state.requests.len() >= state.num_expected {
+        let gather_time = Duration::from_nanos(self.queue.gather_time.load(Ordering::Relaxed));
+        if gather_time.is_zero() || state.requests.len() >= state.num_expected {
             return state;
         }
         let begin = Instant::now();
-        while state.requests.len() < state.num_expected && begin.elapsed() < patience {
+        while state.requests.len() < state.num_expected && begin.elapsed() < gather_time {
             // Without the lock, so that the expected callers can submit.
             drop(state);
             yield_now();

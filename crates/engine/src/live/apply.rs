@@ -129,7 +129,7 @@ impl EdgeUpdate {
     #[inline(always)]
     pub(crate) fn for_each_arc(self, options: &GraphOptions, mut body: impl FnMut(ArcUpdate)) {
         let Self { source, target, addition } = self;
-        let arc = |list, neighbour| ArcUpdate { list, neighbour, addition };
+        let arc = |list, neighbor| ArcUpdate { list, neighbor, addition };
         match (options.ordered, options.graph_kind) {
             (true, _) if source == target => {}
             (true, _) => body(arc(source.min(target), source.max(target))),
@@ -750,9 +750,9 @@ impl MemtableWriter {
     pub(super) fn revive_ends(&mut self, batch: &ArcBatch) {
         // While all ids are live, no end can be dead, and the batch need not be scanned.
         if self.num_vertices < self.vertex_bound {
-            batch.for_each_addition(|list, neighbour| {
+            batch.for_each_addition(|list, neighbor| {
                 self.revive(list);
-                self.revive(neighbour);
+                self.revive(neighbor);
             });
         }
     }

@@ -86,7 +86,7 @@ struct BackgroundState {
     /// Whether the thread rests, and would else make a snapshot.
     is_resting: AtomicBool,
     /// Held by a merge of maintenance, and by a caller that keeps maintenance off.
-    upkeep: Mutex<()>,
+    maintenance: Mutex<()>,
     /// Number of callers that wait for a merge to end.
     num_awaiting: AtomicUsize,
     orders: Mutex<Orders>,
@@ -105,7 +105,7 @@ struct Orders {
 
 /// A period without merges of maintenance. Dropping the guard ends it.
 #[derive(Debug)]
-pub struct UpkeepHold<'db>(#[expect(dead_code, reason = "held")] MutexGuard<'db, ()>);
+pub struct MaintenanceHold<'db>(#[expect(dead_code, reason = "held")] MutexGuard<'db, ()>);
 
 /// Counters of the background since the database was opened.
 #[derive(Clone, Debug, Default)]
@@ -138,7 +138,7 @@ impl Background {
             failed_bytes: AtomicU64::new(0),
             is_ordered: AtomicBool::new(false),
             is_resting: AtomicBool::new(false),
-            upkeep: Mutex::default(),
+            maintenance: Mutex::default(),
             num_awaiting: AtomicUsize::new(0),
             orders: Mutex::new(orders),
             ordered: Condvar::new(),
@@ -213,21 +213,21 @@ impl Background {
             }
             *has_threads = true;
             // Without this thread, merges run on request only.
-            let _ = spawn("anden-upkeep", BackgroundState::keep_up);
+            let _ = spawn("anden-maintenance", BackgroundState::run_maintenance);
         }
     }
 
     /// Waits for a running merge, and keeps others from beginning.
-    pub(crate) fn hold_upkeep(&self) -> UpkeepHold<'_> {
+    pub(crate) fn hold_maintenance(&self) -> MaintenanceHold<'_> {
         self.work.num_awaiting.fetch_add(1, Ordering::Relaxed);
-        let held = self.work.upkeep.lock();
+        let held = self.work.maintenance.lock();
         self.work.num_awaiting.fetch_sub(1, Ordering::Relaxed);
-        UpkeepHold(held)
+        MaintenanceHold(held)
     }
 
-    /// As [`hold_upkeep`](Self::hold_upkeep), but `None` if maintenance is running or held off.
-    pub(crate) fn try_hold_upkeep(&self) -> Option<UpkeepHold<'_>> {
-        self.work.upkeep.try_lock().map(UpkeepHold)
+    /// As [`hold_maintenance`](Self::hold_maintenance), but `None` if maintenance is running or held off.
+    pub(crate) fn try_hold_maintenance(&self) -> Option<MaintenanceHold<'_>> {
+        self.work.maintenance.try_lock().map(MaintenanceHold)
     }
 
     /// A snapshot was made, so earlier failures no longer delay the next.
@@ -391,7 +391,7 @@ impl BackgroundState {
         self.is_resting.store(false, Ordering::Relaxed);
     }
 
-    fn keep_up(&self) {
+    fn run_maintenance(&self) {
         while self.is_wanted(|orders| &mut orders.is_merge_wanted) {
             let merged = self.merge_if_due();
             // Before the lock, which a subscriber of events may need.
@@ -414,7 +414,7 @@ impl BackgroundState {
     }
 
     fn merge_if_due(&self) -> Result<bool> {
-        let _upkeep = self.upkeep.lock();
+        let _maintenance = self.maintenance.lock();
         Ok(self.store.maintain(&Pool::new(1)?, &MergeThrottle(self))?.is_some())
     }
 
@@ -523,7 +523,7 @@ mod tests {
             db.apply(&updates, Missing::Lenient, &pool).unwrap();
             db.checkpoint_pending().unwrap();
         }
-        let held = db.hold_upkeep();
+        let held = db.hold_maintenance();
         assert_eq!(db.maintain(&pool, &Silent).unwrap(), None);
         let is_merged = std::thread::scope(|scope| {
             let merging = scope.spawn(|| db.background().work.merge_if_due());
@@ -541,11 +541,11 @@ mod tests {
     fn every_waiting_caller_counts() {
         let db = Engine::in_memory(Default::default()).unwrap();
         let num_awaiting = || db.background().work.num_awaiting.load(Ordering::Relaxed);
-        let held = db.hold_upkeep();
+        let held = db.hold_maintenance();
         let mut left = std::thread::scope(|scope| {
             let waits = [(); 2].map(|()| {
                 scope.spawn(|| {
-                    let _held = db.hold_upkeep();
+                    let _held = db.hold_maintenance();
                     num_awaiting()
                 })
             });

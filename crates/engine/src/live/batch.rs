@@ -13,7 +13,7 @@ use super::delta::{ArcDataWidth, Bits, for_widths};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ArcUpdate {
     pub(crate) list: VertexId,
-    pub(crate) neighbour: VertexId,
+    pub(crate) neighbor: VertexId,
     pub(crate) addition: Option<ArcData>,
 }
 
@@ -52,7 +52,7 @@ impl ArcBatch {
         let has_rows = options.has_rows();
         for_widths!(Self, self, arcs => for &anden_memtable::EntryUpdate { source, target, addition } in arcs {
             let addition = addition.map(|value| Bits::into_data(value, has_rows));
-            body(ArcUpdate { list: source, neighbour: target, addition });
+            body(ArcUpdate { list: source, neighbor: target, addition });
         });
     }
 
@@ -93,7 +93,7 @@ impl ArcBatch {
 }
 
 fn typed<W: Bits>(update: ArcUpdate) -> anden_memtable::EntryUpdate<W> {
-    anden_memtable::EntryUpdate { source: update.list, target: update.neighbour, addition: update.addition.map(W::of) }
+    anden_memtable::EntryUpdate { source: update.list, target: update.neighbor, addition: update.addition.map(W::of) }
 }
 
 /// Updates of a chunk.
@@ -109,7 +109,7 @@ fn collect<W: Bits, R: Send>(
     let first = arcs.len();
     let room = GRAIN * arcs_each;
     // Each chunk has room for the most arcs, so workers write to parts of their own without a lock.
-    arcs.resize(first + num_updates * arcs_each, typed(ArcUpdate { list: 0, neighbour: 0, addition: None }));
+    arcs.resize(first + num_updates * arcs_each, typed(ArcUpdate { list: 0, neighbor: 0, addition: None }));
     let results = Mutex::new(Vec::with_capacity(num_updates.div_ceil(GRAIN)));
     pool.for_each_part_mut(&mut arcs[first..], room, |start, part| {
         // Chunks are as large as their room, so the start tells the updates of a chunk.
@@ -151,13 +151,13 @@ mod tests {
         let mut batch = ArcBatch::new(&options);
         for _ in 0..2 {
             batch.clear();
-            batch.push(ArcUpdate { list: 7, neighbour: 8, addition: None });
+            batch.push(ArcUpdate { list: 7, neighbor: 8, addition: None });
             let counts = batch.collect(&pool, num_updates, 2, |updates, push| {
                 let first = updates.start;
                 for update in updates {
                     let arc = ArcUpdate {
                         list: update as u32,
-                        neighbour: 1,
+                        neighbor: 1,
                         addition: Some(ArcData::of_weight(update as u64)),
                     };
                     (0..update % 3).for_each(|_| push(arc));

@@ -67,14 +67,14 @@ impl MemtableWriter {
         let mut batch = ArcBatch::new(&options);
         let of_vertices = entries_of(self.overlay_base.view(), &set.removed_vertices, pool, progress)?;
         for entries in [&set.removed, &of_vertices] {
-            batch.extend(entries, pool, |&(list, neighbour)| ArcUpdate { list, neighbour, addition: None });
+            batch.extend(entries, pool, |&(list, neighbor)| ArcUpdate { list, neighbor, addition: None });
         }
         // The batch has a copy.
         drop(of_vertices);
         let added = std::mem::take(&mut set.added);
         batch.extend(&added, pool, |arc| ArcUpdate {
             list: arc.list,
-            neighbour: arc.neighbour,
+            neighbor: arc.neighbor,
             addition: Some(arc.data),
         });
         // The batch has a copy.
@@ -112,7 +112,7 @@ impl MemtableWriter {
         let is_undirected = view.graph_kind() == GraphKind::Undirected;
         let mut finder = view.finder();
         // Both sequences are sorted, so one pass compares them.
-        let mut gone = arcs.out_removed.iter().map(|arc| (arc.list, arc.neighbour)).peekable();
+        let mut gone = arcs.out_removed.iter().map(|arc| (arc.list, arc.neighbor)).peekable();
         let mut num_missing = 0;
         // An undirected edge is two arcs, and counts once.
         for &ends in removed.iter().filter(|ends| !is_undirected || ends.0 <= ends.1) {

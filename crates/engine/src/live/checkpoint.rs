@@ -63,7 +63,7 @@ impl Live {
     /// As [`WriteGuard::apply`](super::WriteGuard::apply); the disk failed. Then nothing has happened.
     pub(crate) fn append_very_large(&self, store: &Store, given: BatchInput<'_>, pool: &Pool) -> Result<Applied> {
         store.require_sound()?;
-        let turn = self.turn_at_snapshot(store)?;
+        let guard = self.write_guard_at_snapshot(store)?;
         let mut writer = MemtableWriter::new(store, self.epoch())?;
         // No WAL record: the manifest that publishes the delta has the epoch (docs/decisions/0019).
         let unlogged = Logging { log: None, durability: Durability::None };
@@ -73,7 +73,7 @@ impl Live {
         // The buffers go before the delta takes memory.
         drop(writer);
         version.write_delta(store, None, &Silent)?;
-        turn.show(store, version.epoch);
+        guard.show(store, version.epoch);
         Ok(version.applied())
     }
 }
@@ -95,7 +95,7 @@ impl SnapshotWriteGuard<'_> {
         store.require_sound()?;
         // The memtable of this writer stays empty, so it needs no room for vertices.
         let overlay_base = OverlayBase::short_lived(&store.view()?, 0);
-        let mut writer = MemtableWriter::over(overlay_base, store, self.turn.live.epoch(), 0)?;
+        let mut writer = MemtableWriter::over(overlay_base, store, self.guard.live.epoch(), 0)?;
         let arcs = writer.apply_set(&mut set, pool, progress)?;
         // Before the write, so that a violation leaves nothing behind.
         writer.newest.require_unique(&set.new_keys)?;
@@ -108,12 +108,12 @@ impl SnapshotWriteGuard<'_> {
 
     /// Makes a new snapshot current, which is the commit of this epoch.
     fn show(&self, store: &Store, epoch: u64) {
-        let live = self.turn.live;
+        let live = self.guard.live;
         live.set_epoch(epoch);
         // The manifest has the commits, so their records may go.
         live.trim_log(store);
         // Its changes were not noted one by one.
-        live.stripes().change_everything(epoch);
+        live.versions().change_everything(epoch);
     }
 }
 
@@ -251,7 +251,7 @@ pub(crate) fn num_edges_of(arcs: &[ChangedArc], graph_kind: GraphKind) -> u64 {
     match graph_kind {
         GraphKind::Directed => arcs.len() as u64,
         GraphKind::Undirected => {
-            let num_loops = arcs.iter().filter(|arc| arc.list == arc.neighbour).count();
+            let num_loops = arcs.iter().filter(|arc| arc.list == arc.neighbor).count();
             ((arcs.len() + num_loops) / 2) as u64
         }
     }

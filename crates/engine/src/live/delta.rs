@@ -12,7 +12,7 @@ use anden_memtable::{
     differences,
 };
 use anden_snapshots::{
-    Added, AddedPiece, ArcData, ChangedArc, ChangedPart, ChangedPartBody, Direction, DirtyPageLists, GraphOptions,
+    Added, AddedFragment, ArcData, ChangedArc, ChangedPart, ChangedPartBody, Direction, DirtyPageLists, GraphOptions,
     ListChanges,
 };
 
@@ -243,8 +243,8 @@ impl DeltaArcs {
         }
         // Turned after the cancellation, so that both directions agree.
         if options.stores_in_lists() {
-            arcs.in_added = turned(&arcs.out_added, pool);
-            arcs.in_removed = turned(&arcs.out_removed, pool);
+            arcs.in_added = reversed(&arcs.out_added, pool);
+            arcs.in_removed = reversed(&arcs.out_removed, pool);
         }
         Ok(arcs)
     }
@@ -253,7 +253,7 @@ impl DeltaArcs {
         let has_rows = options.has_rows();
         let arc = |change: &anden_memtable::EntryUpdate<W>| {
             let data = change.addition.map_or(ArcData::default(), |value| value.into_data(has_rows));
-            ChangedArc { list: change.source, neighbour: change.target, data }
+            ChangedArc { list: change.source, neighbor: change.target, data }
         };
         let mut arcs = Self::default();
         // The counts are known, so the arrays never grow.
@@ -285,14 +285,14 @@ pub(super) fn cancel(added: &mut Vec<ChangedArc>, removed: &mut Vec<ChangedArc>)
 }
 
 /// The arcs as entries of the lists of their other ends, sorted.
-fn turned(arcs: &[ChangedArc], pool: &Pool) -> Vec<ChangedArc> {
-    let turn = |arc: &ChangedArc| ChangedArc { list: arc.neighbour, neighbour: arc.list, data: arc.data };
-    let mut turned: Vec<_> = arcs.iter().map(turn).collect();
-    let share = turned.len().div_ceil(pool.num_threads()).max(MIN_SHARE);
-    pool.for_each_part_mut(&mut turned, share, |_, part| part.sort_unstable());
+fn reversed(arcs: &[ChangedArc], pool: &Pool) -> Vec<ChangedArc> {
+    let reverse = |arc: &ChangedArc| ChangedArc { list: arc.neighbor, neighbor: arc.list, data: arc.data };
+    let mut reversed: Vec<_> = arcs.iter().map(reverse).collect();
+    let share = reversed.len().div_ceil(pool.num_threads()).max(MIN_SHARE);
+    pool.for_each_part_mut(&mut reversed, share, |_, part| part.sort_unstable());
     // A stable sort detects the sorted shares and merges them.
-    turned.sort();
-    turned
+    reversed.sort();
+    reversed
 }
 
 fn published<W: Bits>(delta: &mut FilledTerrace<W>) -> Version<W> {
@@ -385,7 +385,7 @@ impl MemtableArcsVersion {
         &self,
         direction: Direction,
         vertex: VertexId,
-        body: &mut AddedPiece<'_>,
+        body: &mut AddedFragment<'_>,
     ) -> ControlFlow<()> {
         for_widths!(Self, self, version => pieces(version.lists(AdjacencyTable::added(direction)), vertex, body))
     }
@@ -493,7 +493,7 @@ fn changes<W: Bits>(
     lists.wanted.for_each_in_steps(place, list, read);
 }
 
-fn pieces<W: Bits>(lists: Lists<'_, W>, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
+fn pieces<W: Bits>(lists: Lists<'_, W>, vertex: VertexId, body: &mut AddedFragment<'_>) -> ControlFlow<()> {
     lists.for_each_fragment(vertex, |targets, values| match targets.is_empty() {
         true => ControlFlow::Continue(()),
         false => body(targets, W::bytes(values)),
@@ -506,7 +506,7 @@ fn arcs<W: Bits>(lists: Lists<'_, W>, of: impl Iterator<Item = VertexId>, has_ro
     for list in of {
         let _ = lists.for_each_fragment(list, |targets, values| {
             let data = values.iter().map(|&value| value.into_data(has_rows));
-            arcs.extend(targets.iter().zip(data).map(|(&neighbour, data)| ChangedArc { list, neighbour, data }));
+            arcs.extend(targets.iter().zip(data).map(|(&neighbor, data)| ChangedArc { list, neighbor, data }));
             ControlFlow::Continue(())
         });
     }

@@ -182,7 +182,7 @@ impl MemtableWriter {
         edge.for_each_arc(options, |arc| {
             body(Direction::Out, arc.list);
             if options.stores_in_lists() {
-                body(Direction::In, arc.neighbour);
+                body(Direction::In, arc.neighbor);
             }
         });
     }
@@ -190,14 +190,14 @@ impl MemtableWriter {
     /// Calls `changed` with the read keys that the arcs of a batch change.
     pub(super) fn for_each_change_of_arcs(&self, batch: &ArcBatch, changed: &mut dyn FnMut(ReadKey)) {
         let options = self.overlay_base.view().options();
-        batch.for_each(options, |ArcUpdate { list, neighbour, .. }| {
-            ReadKey::for_each_of_edge(options, list, neighbour, &mut *changed);
+        batch.for_each(options, |ArcUpdate { list, neighbor, .. }| {
+            ReadKey::for_each_of_edge(options, list, neighbor, &mut *changed);
         });
         // While all ids are live, no vertex can become live again.
         if self.num_vertices < self.vertex_bound {
-            batch.for_each_addition(|list, neighbour| {
+            batch.for_each_addition(|list, neighbor| {
                 self.comes(list, changed);
-                self.comes(neighbour, changed);
+                self.comes(neighbor, changed);
             });
         }
     }

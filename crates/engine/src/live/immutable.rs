@@ -106,10 +106,10 @@ impl Live {
         // A wrong name is refused before the memtable becomes immutable.
         store.check_name(name)?;
         loop {
-            let mut turn = self.turn();
+            let mut guard = self.write_guard();
             // There may be no address space for a second memtable: write under the write guard then.
-            let Ok(Some(writing)) = turn.freeze() else { return turn.settle(store, name) };
-            drop(turn);
+            let Ok(Some(writing)) = guard.freeze() else { return guard.write_snapshot(store, name) };
+            drop(guard);
             // A snapshot that failed before holds older changes than the caller means: the name goes to the next one.
             let name = name.filter(|_| writing.is_newest);
             let snapshot = writing.write(store, name, progress)?;
@@ -126,12 +126,12 @@ impl Writing<'_> {
     /// Writes the immutable memtable as a snapshot, unless that is done already; `None` then.
     fn write(&self, store: &Store, name: Option<&str>, progress: &dyn Progress) -> Result<Option<SnapshotInfo>> {
         // An earlier checkpoint may have written the snapshot, and failed afterwards.
-        if self.live.turn().immutable().is_some_and(|immutable| immutable.is_written) {
+        if self.live.write_guard().immutable().is_some_and(|immutable| immutable.is_written) {
             return Ok(None);
         }
         let snapshot = self.version.write_delta(store, name, progress)?;
         // From here on, a failure must not lead to a second snapshot of these commits.
-        if let Some(immutable) = self.live.turn().immutable() {
+        if let Some(immutable) = self.live.write_guard().immutable() {
             immutable.is_written = true;
         }
         // The manifest has these commits durably: their records may go.
@@ -158,15 +158,15 @@ impl Writing<'_> {
         self.look_at(&view);
         // If commits came meanwhile, the next checkpoint comes soon: this overlay base lives briefly.
         let next = Arc::new(OverlayBase::short_lived(&view, self.version.overlay_base.capacity()));
-        let mut turn = self.live.turn();
+        let mut guard = self.live.write_guard();
         // A memtable that has outgrown `next` gets another overlay base when it is laid over the snapshot.
-        if let Some(writer) = turn.writer.as_mut().filter(|writer| writer.overlay_base.capacity() <= next.capacity()) {
+        if let Some(writer) = guard.writer.as_mut().filter(|writer| writer.overlay_base.capacity() <= next.capacity()) {
             // Commits from now on mark dirty vertices in both overlay bases; earlier ones are copied from the newest
             // version.
             writer.next_overlay_base = Some(Arc::clone(&next));
             let (newest, overlay_base, directions) =
                 (Arc::clone(&writer.newest), Arc::clone(&writer.overlay_base), writer.directions());
-            drop(turn);
+            drop(guard);
             // Outside the write guard: commits go on while the marks are copied.
             newest.mark_changed(&overlay_base, &next, directions);
         }
@@ -175,20 +175,20 @@ impl Writing<'_> {
 
     /// Lays the new memtable over the new snapshot.
     fn publish(&self, view: &SnapshotView) {
-        let mut turn = self.live.turn();
-        let remains = turn.rest_on(view);
-        drop(turn);
+        let mut guard = self.live.write_guard();
+        let remains = guard.rest_on(view);
+        drop(guard);
         drop(remains);
     }
 }
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        let mut turn = self.live.turn();
-        if let Some(writer) = &mut *turn.writer {
+        let mut guard = self.live.write_guard();
+        if let Some(writer) = &mut *guard.writer {
             writer.stop_writing();
         }
-        self.live.settled.notify_all();
+        self.live.ended.notify_all();
     }
 }
 
@@ -212,7 +212,7 @@ impl<'a> WriteGuard<'a> {
                 log.rotate();
             }
             // The new memtable has room for commits that wait.
-            live.settled.notify_all();
+            live.ended.notify_all();
         }
         let is_newest = writer.is_empty();
         let writing = writer.immutable.as_mut().map(|immutable| {
@@ -226,7 +226,7 @@ impl<'a> WriteGuard<'a> {
     ///
     /// # Errors
     /// The name is invalid or taken; the disk failed. Commits are kept.
-    pub(super) fn settle(&mut self, store: &Store, name: Option<&str>) -> Result<Option<SnapshotInfo>> {
+    pub(super) fn write_snapshot(&mut self, store: &Store, name: Option<&str>) -> Result<Option<SnapshotInfo>> {
         let mut snapshot = None;
         let is_empty = self.writer.as_ref().is_none_or(MemtableWriter::is_empty);
         if let Some(immutable) = self.immutable() {
@@ -390,7 +390,7 @@ mod tests {
                 });
             }
             let given = BatchInput::Updates(&updates, Missing::Lenient);
-            live.turn().apply(&self.store, given, Durability::Sync, &self.pool).unwrap();
+            live.write_guard().apply(&self.store, given, Durability::Sync, &self.pool).unwrap();
             self.look(live, place);
         }
 
@@ -431,13 +431,13 @@ mod tests {
         let add = |source: u64| {
             let updates = [Update::add_edge(source, 0)];
             let given = BatchInput::Updates(&updates, Missing::Lenient);
-            live.turn().apply(&scene.store, given, Durability::Sync, &scene.pool).unwrap();
+            live.write_guard().apply(&scene.store, given, Durability::Sync, &scene.pool).unwrap();
         };
-        let capacity = || live.turn().writer.as_ref().unwrap().overlay_base.capacity();
+        let capacity = || live.write_guard().writer.as_ref().unwrap().overlay_base.capacity();
         add(100_000);
         let last = capacity() - 1;
         add(last as u64);
-        let writing = live.turn().freeze().unwrap().unwrap();
+        let writing = live.write_guard().freeze().unwrap().unwrap();
         writing.write(&scene.store, None, &Silent).unwrap();
         add(1);
         let view = writing.prepare(&scene.store).unwrap();
@@ -445,7 +445,7 @@ mod tests {
         drop(writing);
         assert!(capacity() > last + 1, "pages are whole");
         // The immutable memtable has no room for the vertex, and its checkpoint sees the vertex as dirty.
-        let writing = live.turn().freeze().unwrap().unwrap();
+        let writing = live.write_guard().freeze().unwrap().unwrap();
         add(capacity() as u64 - 1);
         assert!(capacity() > last + 1);
         writing.write(&scene.store, None, &Silent).unwrap();
@@ -462,10 +462,10 @@ mod tests {
         let add = |source: u64| {
             let updates = [Update::add_edge(source, source + 1)];
             let given = BatchInput::Updates(&updates, Missing::Lenient);
-            live.turn().apply(&scene.store, given, Durability::Sync, &scene.pool).unwrap();
+            live.write_guard().apply(&scene.store, given, Durability::Sync, &scene.pool).unwrap();
         };
         add(10);
-        let writing = live.turn().freeze().unwrap().unwrap();
+        let writing = live.write_guard().freeze().unwrap().unwrap();
         add(20);
         writing.write(&scene.store, None, &Silent).unwrap();
         add(30);
@@ -481,14 +481,14 @@ mod tests {
     /// For example, if the new snapshot could not be verified.
     #[test]
     fn written_snapshot_is_not_made_twice() {
-        let settle = |live: &Live, store: &Store| drop(live.turn_at_snapshot(store).unwrap());
+        let at_snapshot = |live: &Live, store: &Store| drop(live.write_guard_at_snapshot(store).unwrap());
         let checkpoint = |live: &Live, store: &Store| drop(live.checkpoint_pending(store, &Silent).unwrap());
-        for (way, make_next) in [settle as fn(&Live, &Store), checkpoint].into_iter().enumerate() {
+        for (way, make_next) in [at_snapshot as fn(&Live, &Store), checkpoint].into_iter().enumerate() {
             for is_followed in [false, true] {
                 let place = format!("way {way}, {is_followed}");
                 let (mut scene, live) = (Scene::new(way as u64), Live::default());
                 scene.commit(&live, &place);
-                let writing = live.turn().freeze().unwrap().unwrap();
+                let writing = live.write_guard().freeze().unwrap().unwrap();
                 writing.write(&scene.store, None, &Silent).unwrap().unwrap();
                 let num_snapshots = scene.store.snapshots().len();
                 if is_followed {
@@ -512,7 +512,7 @@ mod tests {
             for _ in 0..4 {
                 scene.commit(&live, "before");
                 let immutable = scene.edges.clone();
-                let writing = live.turn().freeze().unwrap().unwrap();
+                let writing = live.write_guard().freeze().unwrap().unwrap();
                 scene.step(&live, "immutable");
                 let snapshot = writing.write(&scene.store, None, &Silent).unwrap().unwrap();
                 scene.step(&live, "written");

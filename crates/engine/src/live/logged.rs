@@ -253,14 +253,14 @@ fn encode_arcs(batch: &ArcBatch, options: &GraphOptions, recorder: &mut Recorder
     recorder.bytes.reserve(batch.len() * recorder.layout.edge_bytes());
     let is_doubled = options.graph_kind == GraphKind::Undirected && !options.ordered;
     let mut is_second = false;
-    batch.for_each(options, |ArcUpdate { list, neighbour, addition }| {
-        if is_doubled && list != neighbour {
+    batch.for_each(options, |ArcUpdate { list, neighbor, addition }| {
+        if is_doubled && list != neighbor {
             is_second = !is_second;
             if !is_second {
                 return;
             }
         }
-        recorder.edge(list, neighbour, addition);
+        recorder.edge(list, neighbor, addition);
     });
 }
 

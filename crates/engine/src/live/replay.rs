@@ -20,7 +20,7 @@ const BATCH_ARCS: usize = 1 << 20;
 
 /// A replay in progress.
 pub(crate) struct WalReplay<'a> {
-    turn: WriteGuard<'a>,
+    guard: WriteGuard<'a>,
     store: &'a Store,
     pool: Option<Arc<Pool>>,
     batch: ArcBatch,
@@ -50,7 +50,7 @@ impl<'a> WalReplay<'a> {
     /// A replay onto the memtable of `live`.
     pub(crate) fn new(live: &'a Live, store: &'a Store) -> Self {
         let batch = ArcBatch::new(store.options());
-        Self { turn: live.turn(), store, pool: None, batch, num_records: 0 }
+        Self { guard: live.write_guard(), store, pool: None, batch, num_records: 0 }
     }
 
     /// Adds the next record.
@@ -68,14 +68,14 @@ impl<'a> WalReplay<'a> {
     }
 
     fn apply(&mut self, group: LoggedGroup<'_>) -> Result<(), ReplayFault> {
-        let Self { turn, store, pool, batch, num_records } = self;
+        let Self { guard, store, pool, batch, num_records } = self;
         *num_records += 1;
         let pool = match pool {
             Some(pool) => pool,
             // A WAL without records needs no workers.
             none => none.insert(Arc::new(Pool::new(0).map_err(Error::from)?)),
         };
-        let writer = match &mut *turn.writer {
+        let writer = match &mut *guard.writer {
             Some(writer) => writer,
             // The snapshot has all commits before the first record.
             none => none.insert(MemtableWriter::new(store, group.epoch - 1)?),
@@ -95,11 +95,11 @@ impl<'a> WalReplay<'a> {
     /// # Errors
     /// As [`add`](Self::add).
     pub(crate) fn finish(mut self) -> Result<u64> {
-        let (Some(writer), Some(pool)) = (&mut *self.turn.writer, &self.pool) else { return Ok(0) };
+        let (Some(writer), Some(pool)) = (&mut *self.guard.writer, &self.pool) else { return Ok(0) };
         writer.flush(&mut self.batch, pool)?;
         writer.newest = writer.version();
         writer.epoch += 1;
-        let live = self.turn.live;
+        let live = self.guard.live;
         live.show(Arc::clone(&writer.newest));
         Ok(self.num_records)
     }

@@ -12,7 +12,7 @@ use anden_base::VertexId;
 use anden_graph::GraphKind;
 use anden_memtable::AdjacencyTable;
 use anden_snapshots::{
-    Added, AddedPiece, ArcData, ChangedPart, ChangedPartBody, Direction, DirtyPageLists, Key, KeyRef, ListChanges,
+    Added, AddedFragment, ArcData, ChangedPart, ChangedPartBody, Direction, DirtyPageLists, Key, KeyRef, ListChanges,
     Overlay, OverlayBase, PropertyOverlay, RowOverlay, SnapshotView, without,
 };
 
@@ -179,7 +179,7 @@ impl Overlay for LiveVersion {
         }
     }
 
-    fn for_each_added(&self, direction: Direction, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
+    fn for_each_added(&self, direction: Direction, vertex: VertexId, body: &mut AddedFragment<'_>) -> ControlFlow<()> {
         if let Some(immutable) = self.immutable_of(vertex) {
             // Tombstones of the memtable hide additions of the immutable one.
             let gone = self.delta.removed(direction, vertex);

@@ -23,8 +23,8 @@ pub(crate) struct LoadArc<P> {
 
 impl<P: Payload> LoadArc<P> {
     #[inline(always)]
-    pub(crate) fn new(list: VertexId, neighbour: VertexId, payload: P) -> Self {
-        Self::from_key(u64::from(list) << 32 | u64::from(neighbour), payload)
+    pub(crate) fn new(list: VertexId, neighbor: VertexId, payload: P) -> Self {
+        Self::from_key(u64::from(list) << 32 | u64::from(neighbor), payload)
     }
 
     #[inline(always)]
@@ -49,13 +49,13 @@ impl<P: Payload> LoadArc<P> {
     }
 
     #[inline(always)]
-    pub(crate) fn neighbour(self) -> VertexId {
+    pub(crate) fn neighbor(self) -> VertexId {
         self.key as VertexId
     }
 
     /// The arc as an entry in the list of its other end.
     #[inline(always)]
-    pub(crate) fn turned(self) -> Self {
+    pub(crate) fn reversed(self) -> Self {
         // A rotation by half swaps the vertex that owns the list and the neighbor.
         Self { key: self.key.rotate_left(32), payload: self.payload }
     }
@@ -100,7 +100,7 @@ pub(crate) trait Payload: Pod + Send + Sync + std::fmt::Debug {
         targets: &mut [VertexId],
         _: &mut [Self],
     ) -> Result<()> {
-        Ok(graph.read_neighbours(direction, first, targets)?)
+        Ok(graph.read_neighbors(direction, first, targets)?)
     }
 
     /// Appends lists to a base.
@@ -128,7 +128,7 @@ impl Payload for () {
     }
 
     fn append(writer: &BaseWriter, direction: Direction, lists: &BuiltLists<()>, _: &GraphOptions) -> Result<()> {
-        Ok(writer.append::<u32>(direction, &lists.degrees, &lists.neighbours, &[], &[])?)
+        Ok(writer.append::<u32>(direction, &lists.degrees, &lists.neighbors, &[], &[])?)
     }
 }
 
@@ -158,7 +158,7 @@ impl Payload for EdgeRow {
 
     fn append(writer: &BaseWriter, direction: Direction, lists: &BuiltLists<Self>, _: &GraphOptions) -> Result<()> {
         let rows = bytemuck::cast_slice(&lists.payloads);
-        Ok(writer.append::<u32>(direction, &lists.degrees, &lists.neighbours, &[], rows)?)
+        Ok(writer.append::<u32>(direction, &lists.degrees, &lists.neighbors, &[], rows)?)
     }
 }
 
@@ -192,7 +192,7 @@ impl Payload for ArcData {
             // The writer takes weights and rows in arrays of their own.
             let weights: Vec<W> = lists.payloads.iter().map(|data| W::of_bits(data.weight)).collect();
             let rows: Vec<u64> = lists.payloads.iter().map(|data| data.row).collect();
-            Ok(writer.append(direction, &lists.degrees, &lists.neighbours, &weights, &rows)?)
+            Ok(writer.append(direction, &lists.degrees, &lists.neighbors, &weights, &rows)?)
         }
         match options.weight_type {
             Some(WeightType::I64) => append::<i64>(writer, direction, lists),
@@ -247,7 +247,7 @@ macro_rules! impl_payload {
             }
 
             fn append(writer: &BaseWriter, direction: Direction, lists: &BuiltLists<Self>, _: &GraphOptions) -> Result<()> {
-                Ok(writer.append(direction, &lists.degrees, &lists.neighbours, &lists.payloads, &[])?)
+                Ok(writer.append(direction, &lists.degrees, &lists.neighbors, &lists.payloads, &[])?)
             }
         }
     )*};
@@ -261,7 +261,7 @@ pub(crate) enum Expand {
     /// One, in the list of its source.
     AsGiven,
     /// One, in the list of its target.
-    Turned,
+    Reversed,
     /// One in the list of each end; a loop becomes one.
     Both,
     /// One, in the list of its smaller end; a loop becomes none.
@@ -294,16 +294,16 @@ impl Expand {
     pub(crate) fn entries<P: Payload>(self, arc: LoadArc<P>, mut body: impl FnMut(LoadArc<P>)) {
         match self {
             Self::AsGiven => body(arc),
-            Self::Turned => body(arc.turned()),
+            Self::Reversed => body(arc.reversed()),
             Self::Both => {
                 body(arc);
-                if arc.list() != arc.neighbour() {
-                    body(arc.turned());
+                if arc.list() != arc.neighbor() {
+                    body(arc.reversed());
                 }
             }
-            Self::Ordered => match arc.list().cmp(&arc.neighbour()) {
+            Self::Ordered => match arc.list().cmp(&arc.neighbor()) {
                 std::cmp::Ordering::Less => body(arc),
-                std::cmp::Ordering::Greater => body(arc.turned()),
+                std::cmp::Ordering::Greater => body(arc.reversed()),
                 std::cmp::Ordering::Equal => {}
             },
         }
@@ -321,14 +321,14 @@ mod tests {
 
     fn entries(expand: Expand, source: u32, target: u32) -> Vec<(u32, u32)> {
         let mut found = Vec::new();
-        expand.entries(LoadArc::new(source, target, ()), |arc| found.push((arc.list(), arc.neighbour())));
+        expand.entries(LoadArc::new(source, target, ()), |arc| found.push((arc.list(), arc.neighbor())));
         found
     }
 
     #[test]
     fn an_edge_makes_its_entries() {
         assert_eq!(entries(Expand::AsGiven, 5, 3), [(5, 3)]);
-        assert_eq!(entries(Expand::Turned, 5, 3), [(3, 5)]);
+        assert_eq!(entries(Expand::Reversed, 5, 3), [(3, 5)]);
         assert_eq!(entries(Expand::Both, 5, 3), [(5, 3), (3, 5)]);
         assert_eq!(entries(Expand::Both, 4, 4), [(4, 4)]);
         assert_eq!(entries(Expand::Ordered, 5, 3), [(3, 5)]);

@@ -26,7 +26,7 @@ pub(crate) enum Retain {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArcOrder {
     /// The bits of a neighbor to sort by; 0 if arcs come by ascending neighbors.
-    pub(crate) neighbour_bits: u32,
+    pub(crate) neighbor_bits: u32,
     /// The treatment of parallel edges.
     pub(crate) duplicates: Duplicates,
 }
@@ -65,7 +65,7 @@ pub(crate) fn assemble<P: Payload>(
         progress.advance(len);
         Ok(())
     };
-    let sorter = || ListSorter::new(order.neighbour_bits);
+    let sorter = || ListSorter::new(order.neighbor_bits);
     pool.in_order(work, sorter, make, |(first, lists)| sink.append(*first, lists))?;
     Ok(lens)
 }

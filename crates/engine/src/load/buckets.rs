@@ -332,12 +332,12 @@ impl<'a> ArcBuckets<'a> {
             }
             Ok(())
         };
-        let sorter = || ListSorter::new(order.neighbour_bits);
+        let sorter = || ListSorter::new(order.neighbor_bits);
         pool.in_order(work, sorter, make, |(first, lists)| sink.append(*first, lists))
     }
 
     /// The entries as entries of their neighbors' lists, `num_lists` in number. The entries of a list stay in order.
-    pub(crate) fn turn(
+    pub(crate) fn reverse(
         self,
         arena: &BucketArena<'a>,
         num_lists: u64,
@@ -365,7 +365,7 @@ impl<'a> ArcBuckets<'a> {
                     return;
                 }
                 for chunk in part {
-                    chunk.entries().iter().for_each(|entry| spreader.push(entry.turned()));
+                    chunk.entries().iter().for_each(|entry| spreader.push(entry.reversed()));
                     arena.give_back(chunk);
                 }
             }

@@ -187,12 +187,12 @@ impl BaseAdjacency<'_> {
 
     fn order(&self) -> ArcOrder {
         // Fewer bits mean fewer passes of the radix sort.
-        ArcOrder { neighbour_bits: bits_below(self.num_vertices), duplicates: self.load.options.duplicates }
+        ArcOrder { neighbor_bits: bits_below(self.num_vertices), duplicates: self.load.options.duplicates }
     }
 
     /// The order of arcs that come by ascending neighbors.
     fn list_order(&self) -> ArcOrder {
-        ArcOrder { neighbour_bits: 0, ..self.order() }
+        ArcOrder { neighbor_bits: 0, ..self.order() }
     }
 
     /// Sorts raw edges. Returns the number of edges.
@@ -204,7 +204,7 @@ impl BaseAdjacency<'_> {
         let is_sorted = edges.is_sorted() && map.keeps_order();
         // Edges that are between ids already, and have no rows, need no pass.
         if !map.is_identity() || self.bases.is_some() {
-            for_each_block(self.load, &mut edges, |_, block, edges| self.settle(&map, block, edges))?;
+            for_each_block(self.load, &mut edges, |_, block, edges| self.resolve(&map, block, edges))?;
         }
         // The edges have ids now: the memory of the map is free for sorting.
         drop(map);
@@ -212,7 +212,7 @@ impl BaseAdjacency<'_> {
     }
 
     /// Turns the raw edges of a block into edges between ids, with rows if they have any.
-    fn settle<P: Payload>(&self, map: &KeyMap, block: &RawBlock, edges: &mut [LoadArc<P>]) {
+    fn resolve<P: Payload>(&self, map: &KeyMap, block: &RawBlock, edges: &mut [LoadArc<P>]) {
         map.apply(block.form, edges);
         if let Some(bases) = &self.bases {
             bases.apply(block.sequence, edges);
@@ -236,7 +236,7 @@ impl BaseAdjacency<'_> {
             }
             builder.finish()?;
             if self.has_in_lists {
-                self.append_in_lists(partition(&blocks, Expand::Turned, lists, pool, progress)?)?;
+                self.append_in_lists(partition(&blocks, Expand::Reversed, lists, pool, progress)?)?;
             }
         } else {
             let parts = partition(&blocks, self.expand, lists, pool, progress)?;
@@ -253,19 +253,19 @@ impl BaseAdjacency<'_> {
         let Load { pool, progress, .. } = *self.load;
         let lens = assemble(&mut parts, self.order(), self.retain(), out_sink, pool, progress)?;
         if self.has_in_lists {
-            let turned = partition(&parts.heads(&lens), Expand::Turned, 0..self.num_vertices, pool, progress)?;
+            let reversed = partition(&parts.heads(&lens), Expand::Reversed, 0..self.num_vertices, pool, progress)?;
             // Freed before the in-lists take memory.
             drop(parts);
-            self.append_in_lists(turned)?;
+            self.append_in_lists(reversed)?;
         }
         Ok(())
     }
 
-    fn append_in_lists<P: Payload>(&self, mut turned: ArcPartitions<P>) -> Result<()> {
+    fn append_in_lists<P: Payload>(&self, mut reversed: ArcPartitions<P>) -> Result<()> {
         let Load { pool, progress, .. } = *self.load;
         progress.stage("sort in-edges", None);
         let mut in_sink = self.sink(Direction::In);
-        assemble(&mut turned, self.list_order(), Retain::Nothing, &mut in_sink, pool, progress).map(|_| ())
+        assemble(&mut reversed, self.list_order(), Retain::Nothing, &mut in_sink, pool, progress).map(|_| ())
     }
 
     fn retain(&self) -> Retain {
@@ -296,12 +296,12 @@ impl BaseAdjacency<'_> {
             buckets.assemble(bounds, map, self.order(), self.retain(), &mut out_sink, self.load)?;
             if self.has_in_lists {
                 progress.stage("sort in-edges", Some(2 * out_sink.num_arcs));
-                let mut turned = buckets.turn(arena, self.num_vertices, pool, progress)?;
-                let bounds = turned.bounds(self.num_vertices, |list| list);
+                let mut reversed = buckets.reverse(arena, self.num_vertices, pool, progress)?;
+                let bounds = reversed.bounds(self.num_vertices, |list| list);
                 let mut in_sink = self.sink(Direction::In);
                 // Parallel edges are merged already.
                 let order = ArcOrder { duplicates: Duplicates::Keep, ..self.list_order() };
-                turned.assemble(&bounds, &KeyMap::default(), order, Retain::Nothing, &mut in_sink, self.load)?;
+                reversed.assemble(&bounds, &KeyMap::default(), order, Retain::Nothing, &mut in_sink, self.load)?;
             }
         }
         Ok(out_sink.num_edges(self.load.options.graph.graph_kind))
@@ -320,8 +320,8 @@ impl BaseAdjacency<'_> {
         let runs = |expand, order, chunk| {
             SortedRuns::<P>::new(scratch, expand, order, self.num_vertices, chunk, pool, progress)
         };
-        let turned = self.has_in_lists.then(|| runs(Expand::AsGiven, self.list_order(), (num_arcs / 5).max(1)));
-        let mut out_sink = TransposingSink { sink: self.sink(Direction::Out), turned, buffer: Vec::new() };
+        let reversed = self.has_in_lists.then(|| runs(Expand::AsGiven, self.list_order(), (num_arcs / 5).max(1)));
+        let mut out_sink = TransposingSink { sink: self.sink(Direction::Out), reversed, buffer: Vec::new() };
         progress.stage("sort", Some((edges.num_edges() * self.expand.factor()) as u64));
         if self.expand == Expand::AsGiven && edges.is_sorted() && map.keeps_order() {
             let mut builder = ListBuilder::new(&mut out_sink, duplicates);
@@ -336,11 +336,11 @@ impl BaseAdjacency<'_> {
             progress.stage("merge", None);
             merge(sorted.finish()?, num_arcs / 5, duplicates, &mut out_sink, progress)?;
         }
-        let TransposingSink { sink, turned, .. } = out_sink;
-        if let Some(turned) = turned {
+        let TransposingSink { sink, reversed, .. } = out_sink;
+        if let Some(reversed) = reversed {
             progress.stage("merge in-edges", Some(sink.num_arcs));
             let mut in_sink = self.sink(Direction::In);
-            merge(turned.finish()?, num_arcs / 5, duplicates, &mut in_sink, progress)?;
+            merge(reversed.finish()?, num_arcs / 5, duplicates, &mut in_sink, progress)?;
         }
         Ok(sink.num_edges(self.load.options.graph.graph_kind))
     }
@@ -356,7 +356,7 @@ impl BaseAdjacency<'_> {
         for block in edges.blocks() {
             self.load.progress.check()?;
             edges.read(block, &mut copy)?;
-            self.settle(map, block, &mut copy);
+            self.resolve(map, block, &mut copy);
             body(&copy)?;
         }
         Ok(())
@@ -366,16 +366,16 @@ impl BaseAdjacency<'_> {
 /// Writes out-lists, and keeps their transposed arcs for the in-lists.
 struct TransposingSink<'a, P: Payload> {
     sink: RunSink<'a>,
-    turned: Option<SortedRuns<'a, P>>,
+    reversed: Option<SortedRuns<'a, P>>,
     buffer: Vec<LoadArc<P>>,
 }
 
 impl<P: Payload> ListSink<P> for TransposingSink<'_, P> {
     fn append(&mut self, first: VertexId, lists: &mut BuiltLists<P>) -> Result<()> {
-        if let Some(turned) = &mut self.turned {
+        if let Some(reversed) = &mut self.reversed {
             self.buffer.clear();
-            lists.for_each_arc(first, |arc| self.buffer.push(arc.turned()));
-            turned.extend(&self.buffer)?;
+            lists.for_each_arc(first, |arc| self.buffer.push(arc.reversed()));
+            reversed.extend(&self.buffer)?;
         }
         self.sink.append(first, lists)
     }

@@ -45,7 +45,7 @@ impl<'a, P: Payload> SortedRuns<'a, P> {
         // edges are found at the end, too.
         let duplicates = match order.duplicates {
             Duplicates::Sum | Duplicates::Auto => Duplicates::Keep,
-            settled => settled,
+            resolved => resolved,
         };
         let order = ArcOrder { duplicates, ..order };
         Self { scratch, expand, order, num_lists, chunk: Vec::new(), chunk_arcs, files: Vec::new(), pool, progress }

@@ -250,7 +250,7 @@ impl<'a, 'b, P: Payload> IngestReader<'a, 'b, '_, P> {
         }
         if self.plan.expand == Expand::Ordered {
             // A loop becomes no entry, but its vertex exists.
-            state.vertices.extend(edges.clone().filter(|edge| edge.list() == edge.neighbour()).map(|edge| edge.list()));
+            state.vertices.extend(edges.clone().filter(|edge| edge.list() == edge.neighbor()).map(|edge| edge.list()));
         }
         // The largest list is unknown at first, so parts begin with one list each.
         let spreader = state.spreader.get_or_insert_with(|| BucketSpreader::new(arena, 0));
@@ -265,7 +265,7 @@ impl<'a, 'b, P: Payload> IngestReader<'a, 'b, '_, P> {
         let mut kept: Vec<LoadArc<P>> = Vec::new();
         spreader.drain(|entries| {
             // One of an edge's two entries suffices.
-            let is_first = |entry: &&BucketEntry| self.plan.expand != Expand::Both || entry.list() <= entry.neighbour();
+            let is_first = |entry: &&BucketEntry| self.plan.expand != Expand::Both || entry.list() <= entry.neighbor();
             // Only edges without data are spread, so the payload is empty.
             kept.extend(entries.iter().filter(is_first).map(|entry| LoadArc::from_key(entry.key(), P::zeroed())));
             if kept.len() >= self.slabs.file_arcs() {

@@ -56,19 +56,19 @@ impl KeyMap {
     pub(crate) fn apply<P: Payload>(&self, form: KeyForm, edges: &mut [LoadArc<P>]) {
         let each = |edges: &mut [LoadArc<P>], id: &dyn Fn(u32) -> VertexId| {
             // The indirect call is used only for the form that waits for memory anyway.
-            edges.iter_mut().for_each(|e| *e = LoadArc::new(id(e.list()), id(e.neighbour()), e.payload()));
+            edges.iter_mut().for_each(|e| *e = LoadArc::new(id(e.list()), id(e.neighbor()), e.payload()));
         };
         match (form, &self.ranks, &self.lookup) {
             (KeyForm::Interned(worker), ..) => {
                 let table = &*self.tables[worker];
                 for edge in edges {
-                    let (source, target) = (edge.list() as usize, edge.neighbour() as usize);
+                    let (source, target) = (edge.list() as usize, edge.neighbor() as usize);
                     *edge = LoadArc::new(table[source], table[target], edge.payload());
                 }
             }
             (KeyForm::Numbers, Some(ranks), _) => {
                 for edge in edges {
-                    *edge = LoadArc::new(ranks.id(edge.list()), ranks.id(edge.neighbour()), edge.payload());
+                    *edge = LoadArc::new(ranks.id(edge.list()), ranks.id(edge.neighbor()), edge.payload());
                 }
             }
             (KeyForm::Numbers, None, Some(lookup)) => each(edges, &|key| lookup.id(key.into())),

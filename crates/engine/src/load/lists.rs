@@ -15,7 +15,7 @@ pub(crate) struct BuiltLists<P: Payload> {
     /// The length of each list.
     pub(crate) degrees: Vec<u32>,
     /// The entries of all lists, one list after the other.
-    pub(crate) neighbours: Vec<VertexId>,
+    pub(crate) neighbors: Vec<VertexId>,
     /// The data of each entry.
     pub(crate) payloads: Vec<P>,
     /// Number of loops.
@@ -30,7 +30,7 @@ impl<P: Payload> Default for BuiltLists<P> {
     fn default() -> Self {
         Self {
             degrees: Vec::new(),
-            neighbours: Vec::new(),
+            neighbors: Vec::new(),
             payloads: Vec::new(),
             num_loops: 0,
             first_merged: None,
@@ -45,7 +45,7 @@ impl<P: Payload> BuiltLists<P> {
         self.degrees.clear();
         self.degrees.resize(num_lists, 0);
         // Without `clear`, after which `resize` would write all entries.
-        self.neighbours.resize(len, 0);
+        self.neighbors.resize(len, 0);
         self.payloads.resize(len, P::zeroed());
         self.num_loops = 0;
         self.first_merged = None;
@@ -63,10 +63,10 @@ impl<P: Payload> BuiltLists<P> {
             // No vertex has this id, so the first neighbor is new.
             let (kept_start, mut previous) = (len, VertexId::MAX);
             for i in start..end {
-                let neighbour = self.neighbours[i];
-                let is_new = neighbour != previous;
-                previous = neighbour;
-                self.neighbours[len] = neighbour;
+                let neighbor = self.neighbors[i];
+                let is_new = neighbor != previous;
+                previous = neighbor;
+                self.neighbors[len] = neighbor;
                 // Known at compile time: without data, the loop touches no payloads.
                 if !P::IS_EMPTY {
                     let payload = self.payloads[i];
@@ -83,13 +83,13 @@ impl<P: Payload> BuiltLists<P> {
                     }
                 }
                 // The loop was counted with each of its parallel entries.
-                self.num_loops -= u64::from(!is_new && neighbour == list);
+                self.num_loops -= u64::from(!is_new && neighbor == list);
                 len += usize::from(is_new);
             }
             *degree = (len - kept_start) as u32;
             start = end;
         }
-        self.neighbours.truncate(len);
+        self.neighbors.truncate(len);
         self.payloads.truncate(len);
     }
 
@@ -98,14 +98,14 @@ impl<P: Payload> BuiltLists<P> {
         let first = lists.start as VertexId;
         let (mut start, mut is_arranged, mut num_loops) = (0, true, 0);
         for (list, &degree) in (first..).zip(&self.degrees) {
-            let neighbours = &self.neighbours[start..start + degree as usize];
+            let neighbors = &self.neighbors[start..start + degree as usize];
             start += degree as usize;
             is_arranged &= match duplicates {
-                Duplicates::Keep => neighbours.is_sorted(),
+                Duplicates::Keep => neighbors.is_sorted(),
                 // Equal neighbors are parallel edges, which must be merged.
-                _ => neighbours.is_sorted_by(|a, b| a < b),
+                _ => neighbors.is_sorted_by(|a, b| a < b),
             };
-            num_loops += neighbours.iter().map(|&neighbour| u64::from(neighbour == list)).sum::<u64>();
+            num_loops += neighbors.iter().map(|&neighbor| u64::from(neighbor == list)).sum::<u64>();
         }
         self.num_loops = num_loops;
         if !is_arranged {
@@ -123,13 +123,13 @@ impl<P: Payload> BuiltLists<P> {
             let range = start..start + degree as usize;
             start = range.end;
             let rows = self.payloads[range.clone()].iter().map(|payload| payload.data().row);
-            self.neighbours[range].iter().zip(rows).is_sorted_by(|a, b| a.0 != b.0 || a.1 < b.1)
+            self.neighbors[range].iter().zip(rows).is_sorted_by(|a, b| a.0 != b.0 || a.1 < b.1)
         })
     }
 
     /// The number of entries.
     pub(crate) fn len(&self) -> usize {
-        self.neighbours.len()
+        self.neighbors.len()
     }
 
     /// Calls `body` with every entry; `first` is the first vertex.
@@ -138,8 +138,8 @@ impl<P: Payload> BuiltLists<P> {
         for (list, &degree) in (first..).zip(&self.degrees) {
             let range = start..start + degree as usize;
             start = range.end;
-            for (i, &neighbour) in self.neighbours[range.clone()].iter().enumerate() {
-                body(LoadArc::new(list, neighbour, self.payloads[range.start + i]));
+            for (i, &neighbor) in self.neighbors[range.clone()].iter().enumerate() {
+                body(LoadArc::new(list, neighbor, self.payloads[range.start + i]));
             }
         }
     }
@@ -158,7 +158,7 @@ mod tests {
     fn merged(duplicates: Duplicates) -> BuiltLists<u32> {
         let mut lists = BuiltLists::<u32> {
             degrees: vec![4, 0, 2, 0],
-            neighbours: vec![2, 7, 7, 7, 0, 0],
+            neighbors: vec![2, 7, 7, 7, 0, 0],
             payloads: vec![5, 9, 3, 4, 1, 1],
             num_loops: 3,
             first_merged: None,
@@ -175,7 +175,7 @@ mod tests {
         {
             let lists = merged(duplicates);
             assert_eq!(lists.degrees, [2, 0, 1, 0]);
-            assert_eq!(lists.neighbours, [2, 7, 0]);
+            assert_eq!(lists.neighbors, [2, 7, 0]);
             assert_eq!((&*lists.payloads, lists.num_loops), (&weights[..], 1));
         }
         let lists = merged(Duplicates::Keep);
@@ -187,14 +187,14 @@ mod tests {
     fn lists_in_any_order_are_arranged() {
         let mut lists = BuiltLists::<u32> {
             degrees: vec![4, 0, 1],
-            neighbours: vec![9, 5, 9, 2, 7],
+            neighbors: vec![9, 5, 9, 2, 7],
             payloads: vec![8, 1, 3, 4, 2],
             num_loops: 0,
             first_merged: None,
             first_beyond: None,
         };
         lists.arrange(&(5..8), Duplicates::Min);
-        assert_eq!((lists.degrees, lists.neighbours), (vec![3, 0, 1], vec![2, 5, 9, 7]));
+        assert_eq!((lists.degrees, lists.neighbors), (vec![3, 0, 1], vec![2, 5, 9, 7]));
         assert_eq!((lists.payloads, lists.num_loops), (vec![4, 1, 3, 2], 2));
     }
 
@@ -202,7 +202,7 @@ mod tests {
     fn entries_are_found_again() {
         let lists = merged(Duplicates::Keep);
         let mut found = Vec::new();
-        lists.for_each_arc(7, |arc| found.push((arc.list(), arc.neighbour(), arc.payload())));
+        lists.for_each_arc(7, |arc| found.push((arc.list(), arc.neighbor(), arc.payload())));
         assert_eq!(found, [(7, 2, 5), (7, 7, 9), (7, 7, 3), (7, 7, 4), (9, 0, 1), (9, 0, 1)]);
     }
 }

@@ -62,7 +62,7 @@ fn by_bitmap<P: Payload, T>(
         buckets.for_each_mut(load.pool, |_, entries| {
             entries.iter().for_each(|entry| presence.set(entry.list().into()));
             if !are_doubled {
-                entries.iter().for_each(|entry| presence.set(entry.neighbour().into()));
+                entries.iter().for_each(|entry| presence.set(entry.neighbor().into()));
             }
         });
     }
@@ -71,7 +71,7 @@ fn by_bitmap<P: Payload, T>(
     for_each_block(load, &mut ingested.edges, |_, _, edges| {
         for edge in edges {
             presence.set(edge.list().into());
-            presence.set(edge.neighbour().into());
+            presence.set(edge.neighbor().into());
         }
     })?;
     let ranks = presence.into_ranks();
@@ -95,7 +95,7 @@ fn by_tables<K: InputKey, P: Payload>(
     if let Some(buckets) = &mut ingested.buckets {
         buckets.for_each_mut(load.pool, |worker, entries| {
             let mut table = tables[worker].lock();
-            for key in entries.iter().flat_map(|entry| [entry.list(), entry.neighbour()]) {
+            for key in entries.iter().flat_map(|entry| [entry.list(), entry.neighbor()]) {
                 intern_number::<K>(&mut table, key.into(), 0);
             }
         });
@@ -105,7 +105,7 @@ fn by_tables<K: InputKey, P: Payload>(
         for_each_block(load, &mut ingested.edges, |worker, block, edges| {
             let mut table = tables[worker].lock();
             for edge in edges.iter().filter(|_| block.form == KeyForm::Numbers) {
-                for key in [edge.list(), edge.neighbour()] {
+                for key in [edge.list(), edge.neighbor()] {
                     intern_number::<K>(&mut table, key.into(), 0);
                 }
             }

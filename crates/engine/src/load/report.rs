@@ -46,7 +46,7 @@ impl InputReport {
             Expand::Both if is_directed => 2 * self.edges - self.loops,
             // An ordered graph has dropped the loops, which were not merged.
             Expand::Ordered => self.edges - self.loops,
-            Expand::AsGiven | Expand::Turned | Expand::Both => self.edges,
+            Expand::AsGiven | Expand::Reversed | Expand::Both => self.edges,
         };
         self.merged = given.saturating_sub(num_edges);
     }

@@ -92,7 +92,7 @@ mod tests {
     impl super::super::lists::ListSink<ArcData> for Renumbered<'_> {
         fn append(&mut self, first: VertexId, lists: &mut BuiltLists<ArcData>) -> Result<()> {
             self.numbers.apply(self.direction, lists);
-            lists.for_each_arc(first, |arc| self.entries.push((arc.list(), arc.neighbour(), arc.payload().row)));
+            lists.for_each_arc(first, |arc| self.entries.push((arc.list(), arc.neighbor(), arc.payload().row)));
             Ok(())
         }
     }

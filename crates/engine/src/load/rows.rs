@@ -319,7 +319,7 @@ fn decode(property_type: PropertyType, num_rows: usize, mut bytes: &[u8]) -> Opt
     };
     let pieces = |nulls: Option<NullBuffer>| {
         let offsets = bytemuck::pod_collect_to_vec(offsets);
-        PropertyColumn::from_pieces(property_type, offsets, values.to_vec(), nulls).ok()
+        PropertyColumn::from_buffers(property_type, offsets, values.to_vec(), nulls).ok()
     };
     let column = match property_type {
         // A column with codes went to the file with its dictionary.

@@ -164,14 +164,14 @@ fn read_piece<P: Payload>(
     if offsets[0] != piece.arcs.start || offsets[num_lists] != piece.arcs.end {
         return Err(disagreement(graph, "the file changed while it was read"));
     }
-    P::read(graph, direction, piece.arcs.start, &mut lists.neighbours, &mut lists.payloads)?;
+    P::read(graph, direction, piece.arcs.start, &mut lists.neighbors, &mut lists.payloads)?;
     let mut sums = ArcHashSums::default();
     lists.for_each_arc(piece.vertices.start as VertexId, |arc| {
-        let (list, neighbour) = (arc.list(), arc.neighbour());
-        if list < neighbour {
+        let (list, neighbor) = (arc.list(), arc.neighbor());
+        if list < neighbor {
             sums.upward = sums.upward.wrapping_add(hash(arc.key(), arc.payload()));
-        } else if list > neighbour {
-            sums.downward = sums.downward.wrapping_add(hash(arc.turned().key(), arc.payload()));
+        } else if list > neighbor {
+            sums.downward = sums.downward.wrapping_add(hash(arc.reversed().key(), arc.payload()));
         } else {
             lists_loop(&mut sums, arc);
         }

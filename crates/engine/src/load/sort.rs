@@ -26,7 +26,7 @@ impl Digit {
     #[inline(always)]
     fn of<P: Payload>(self, arc: LoadArc<P>) -> usize {
         // The modulo proves the bound to the compiler, which drops the bounds check.
-        (arc.neighbour() >> self.shift & self.mask) as usize % NUM_BUCKETS
+        (arc.neighbor() >> self.shift & self.mask) as usize % NUM_BUCKETS
     }
 }
 
@@ -40,10 +40,10 @@ pub(crate) struct ListSorter<P: Payload> {
 }
 
 impl<P: Payload> ListSorter<P> {
-    /// Sorts each list by the low `neighbour_bits` of the neighbors; 0 keeps the order of the arcs.
-    pub(crate) fn new(neighbour_bits: u32) -> Self {
-        let num_digits = neighbour_bits.div_ceil(DIGIT_BITS);
-        let end = |digit: u32| neighbour_bits * digit / num_digits;
+    /// Sorts each list by the low `neighbor_bits` of the neighbors; 0 keeps the order of the arcs.
+    pub(crate) fn new(neighbor_bits: u32) -> Self {
+        let num_digits = neighbor_bits.div_ceil(DIGIT_BITS);
+        let end = |digit: u32| neighbor_bits * digit / num_digits;
         let digit = |i| Digit { shift: end(i), mask: ((1_u64 << (end(i + 1) - end(i))) - 1) as u32 };
         let digits: Vec<_> = (0..num_digits).map(digit).collect();
         let counts = vec![[0; NUM_BUCKETS]; digits.len()];
@@ -131,7 +131,7 @@ fn count<P: Payload>(arcs: &[LoadArc<P>], first: VertexId, into: &mut BuiltLists
     let mut num_loops = 0;
     for &arc in arcs {
         degrees[(arc.list() - first) as usize] += 1;
-        num_loops += u64::from(arc.list() == arc.neighbour());
+        num_loops += u64::from(arc.list() == arc.neighbor());
         body(arc);
     }
     into.num_loops += num_loops;
@@ -148,10 +148,10 @@ fn spread<P: Payload>(from: &[LoadArc<P>], digit: Digit, places: &mut [u32; NUM_
 
 /// Spreads arcs over their lists; `places` holds the index of the next entry of each list.
 fn fill<P: Payload>(arcs: &[LoadArc<P>], first: VertexId, places: &mut [u32], into: &mut BuiltLists<P>) {
-    let (neighbours, payloads) = (&mut *into.neighbours, &mut *into.payloads);
+    let (neighbors, payloads) = (&mut *into.neighbors, &mut *into.payloads);
     for &arc in arcs {
         let place = &mut places[(arc.list() - first) as usize];
-        neighbours[*place as usize] = arc.neighbour();
+        neighbors[*place as usize] = arc.neighbor();
         if !P::IS_EMPTY {
             payloads[*place as usize] = arc.payload();
         }
@@ -180,8 +180,8 @@ mod tests {
 
     #[test]
     fn lists_are_sorted_stably_by_the_bits_asked_for() {
-        for (neighbour_bits, list_bits) in [(32, 9), (30, 3), (22, 10), (5, 3), (0, 9), (17, 0), (1, 12)] {
-            let mut sorter = ListSorter::<u32>::new(neighbour_bits);
+        for (neighbor_bits, list_bits) in [(32, 9), (30, 3), (22, 10), (5, 3), (0, 9), (17, 0), (1, 12)] {
+            let mut sorter = ListSorter::<u32>::new(neighbor_bits);
             for (len, num_pieces) in [(0, 0), (1, 1), (50, 3), (5000, 1), (5000, 7)] {
                 let first = 5_u64 << 20;
                 let mut state = 88172645463325252_u64;
@@ -194,15 +194,15 @@ mod tests {
                         LoadArc::new(list as u32, (state as u32) % 100 * 0x0290_2903, i)
                     })
                     .collect();
-                let mask = ((1_u64 << neighbour_bits) - 1) as u32;
-                let mut expected: Vec<_> = arcs.iter().map(|a| (a.list(), a.neighbour(), a.payload())).collect();
-                expected.sort_by_key(|&(list, neighbour, _)| (list, neighbour & mask));
+                let mask = ((1_u64 << neighbor_bits) - 1) as u32;
+                let mut expected: Vec<_> = arcs.iter().map(|a| (a.list(), a.neighbor(), a.payload())).collect();
+                expected.sort_by_key(|&(list, neighbor, _)| (list, neighbor & mask));
                 let mut lists = BuiltLists::default();
                 let mut pieces: Vec<_> = arcs.chunks_mut(len / num_pieces.max(1) + 1).collect();
                 sorter.sort(&mut pieces, first..first + (1 << list_bits), &mut lists);
                 let mut sorted = Vec::new();
-                lists.for_each_arc(first as u32, |a| sorted.push((a.list(), a.neighbour(), a.payload())));
-                assert_eq!(sorted, expected, "{neighbour_bits} and {list_bits} bits, {len} arcs");
+                lists.for_each_arc(first as u32, |a| sorted.push((a.list(), a.neighbor(), a.payload())));
+                assert_eq!(sorted, expected, "{neighbor_bits} and {list_bits} bits, {len} arcs");
                 assert_eq!(lists.degrees.len(), 1 << list_bits);
             }
         }

@@ -134,14 +134,14 @@ impl SnapshotSpreader {
         let before = *num_arcs;
         lists.for_each_arc(first, |arc| {
             let snapshot = match direction {
-                Direction::Out => self.draw(arc.list(), arc.neighbour()),
+                Direction::Out => self.draw(arc.list(), arc.neighbor()),
                 // An in-list names the edge from its other end.
-                Direction::In => self.draw(arc.neighbour(), arc.list()),
+                Direction::In => self.draw(arc.neighbor(), arc.list()),
             };
             if let Some(delta) = (snapshot as usize).checked_sub(1).and_then(|delta| deltas.get_mut(delta)) {
                 delta.keys.push(arc.key());
                 delta.data.extend((!P::IS_EMPTY).then(|| arc.payload().data()));
-                delta.num_loops += u64::from(arc.list() == arc.neighbour());
+                delta.num_loops += u64::from(arc.list() == arc.neighbor());
                 *num_arcs += 1;
             }
         });
@@ -202,7 +202,7 @@ impl SpreadDelta {
     fn into_arcs(self) -> Vec<ChangedArc> {
         let arc = |(i, &key): (usize, &u64)| ChangedArc {
             list: (key >> 32) as VertexId,
-            neighbour: key as VertexId,
+            neighbor: key as VertexId,
             data: self.data.get(i).copied().unwrap_or_default(),
         };
         let mut arcs: Vec<_> = self.keys.iter().enumerate().map(arc).collect();
@@ -250,7 +250,7 @@ mod tests {
         let spreader = spreader(3, Some(0.2), GraphKind::Directed);
         let lists = BuiltLists::<()> {
             degrees: vec![40, 0, 60],
-            neighbours: (0..40).chain(0..60).collect(),
+            neighbors: (0..40).chain(0..60).collect(),
             payloads: vec![(); 100],
             num_loops: 0,
             first_merged: None,
@@ -261,7 +261,7 @@ mod tests {
             .map(|snapshot| {
                 let arcs = (0..40).map(|v| (5, v)).chain((0..60).map(|v| (7, v)));
                 let arcs = arcs.filter(|&(u, v)| spreader.draw(u, v) == snapshot);
-                arcs.map(|(list, neighbour)| ChangedArc { list, neighbour, data: ArcData::default() }).collect()
+                arcs.map(|(list, neighbor)| ChangedArc { list, neighbor, data: ArcData::default() }).collect()
             })
             .into();
         let [deltas, _] = spreader.into_deltas();

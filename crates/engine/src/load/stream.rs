@@ -49,9 +49,9 @@ impl<'a, P: Payload> ListBuilder<'a, P> {
                     if let Some(degree) = self.lists.degrees.last_mut() {
                         *degree += 1;
                     }
-                    self.lists.neighbours.push(arc.neighbour());
+                    self.lists.neighbors.push(arc.neighbor());
                     self.lists.payloads.push(arc.payload());
-                    self.lists.num_loops += u64::from(arc.list() == arc.neighbour());
+                    self.lists.num_loops += u64::from(arc.list() == arc.neighbor());
                     self.previous = Some(arc);
                 }
             }
@@ -106,7 +106,7 @@ mod tests {
         fn append(&mut self, first: VertexId, lists: &mut BuiltLists<u32>) -> Result<()> {
             assert_eq!(first, self.next);
             self.next += lists.degrees.len() as VertexId;
-            lists.for_each_arc(first, |arc| self.arcs.push((arc.list(), arc.neighbour(), arc.payload())));
+            lists.for_each_arc(first, |arc| self.arcs.push((arc.list(), arc.neighbor(), arc.payload())));
             self.num_loops += lists.num_loops;
             Ok(())
         }
@@ -115,7 +115,7 @@ mod tests {
     fn build(arcs: &[(VertexId, VertexId, u32)], duplicates: Duplicates) -> Kept {
         let mut kept = Kept::default();
         let mut builder = ListBuilder::new(&mut kept, duplicates);
-        let arcs: Vec<_> = arcs.iter().map(|&(list, neighbour, w)| LoadArc::new(list, neighbour, w)).collect();
+        let arcs: Vec<_> = arcs.iter().map(|&(list, neighbor, w)| LoadArc::new(list, neighbor, w)).collect();
         arcs.chunks(3).for_each(|arcs| builder.extend(arcs).unwrap());
         builder.finish().unwrap();
         kept

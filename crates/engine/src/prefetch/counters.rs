@@ -10,7 +10,7 @@ use super::usefulness::UsefulnessEstimate;
 #[non_exhaustive]
 pub struct PrefetchStats {
     /// Lists of the neighbors of visited vertices.
-    pub neighbourhood: PolicyStats,
+    pub neighborhood: PolicyStats,
     /// Bytes ahead of scans.
     pub sequential: PolicyStats,
     /// Lists that were announced exactly.
@@ -40,7 +40,7 @@ pub struct PolicyStats {
 impl PrefetchStats {
     /// The sum of all policies.
     pub fn total(&self) -> PolicyStats {
-        self.neighbourhood + self.sequential + self.frontier
+        self.neighborhood + self.sequential + self.frontier
     }
 
     /// Whether anything was announced.
@@ -50,7 +50,7 @@ impl PrefetchStats {
 
     /// Each policy with its name.
     pub fn by_policy(&self) -> [(&'static str, PolicyStats); 3] {
-        [("neighbourhood", self.neighbourhood), ("sequential", self.sequential), ("frontier", self.frontier)]
+        [("neighbourhood", self.neighborhood), ("sequential", self.sequential), ("frontier", self.frontier)]
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) struct PrefetchCounters([PolicyCounters; 3]);
 /// A policy of prefetching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PrefetchPolicy {
-    Neighbourhood,
+    Neighborhood,
     Sequential,
     Frontier,
 }
@@ -118,7 +118,7 @@ impl PrefetchCounters {
     /// Lists that were announced, except by scans.
     pub fn num_searched(&self) -> u64 {
         // Scans do not count: they ask whether a search runs beside them.
-        [PrefetchPolicy::Neighbourhood, PrefetchPolicy::Frontier]
+        [PrefetchPolicy::Neighborhood, PrefetchPolicy::Frontier]
             .map(|policy| self.of(policy).requested.get())
             .iter()
             .sum()
@@ -127,7 +127,7 @@ impl PrefetchCounters {
     pub fn stats(&self) -> PrefetchStats {
         let of = |policy| self.of(policy).stats();
         PrefetchStats {
-            neighbourhood: of(PrefetchPolicy::Neighbourhood),
+            neighborhood: of(PrefetchPolicy::Neighborhood),
             sequential: of(PrefetchPolicy::Sequential),
             frontier: of(PrefetchPolicy::Frontier),
         }

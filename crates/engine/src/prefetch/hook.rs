@@ -255,7 +255,7 @@ impl Listener for PrefetchHook {
     fn will_need(&self, direction: Direction, parts: Parts, vertices: &[VertexId]) {
         let policy = match self.policy {
             Prefetch::Auto | Prefetch::Frontier => PrefetchPolicy::Frontier,
-            Prefetch::Neighbourhood => PrefetchPolicy::Neighbourhood,
+            Prefetch::Neighborhood => PrefetchPolicy::Neighborhood,
             Prefetch::Sequential | Prefetch::Off => return,
         };
         if !self.is_wanted(policy, parts, vertices.len() as u64, false) {

@@ -18,10 +18,10 @@ use super::ring::Next;
 const GAP_BYTES: usize = 16 << 10;
 
 /// The most bytes of a neighbor's list that are read ahead: the neighbor may never be visited.
-const NEIGHBOUR_BYTES: usize = 64 << 10;
+const NEIGHBOR_BYTES: usize = 64 << 10;
 
 /// The most neighbors of a vertex whose lists are read ahead.
-const MAX_NEIGHBOURS: usize = 256;
+const MAX_NEIGHBORS: usize = 256;
 
 /// The content of a request.
 #[derive(Debug)]
@@ -224,7 +224,7 @@ impl PrefetchRequest {
                 pieces.extend(runs.iter().map(|run| self.view().stored_lists(self.direction, run.clone())));
             }
             PrefetchTarget::Lists(_, vertices) => match self.policy {
-                PrefetchPolicy::Neighbourhood => self.neighbours(vertices, targets, pieces),
+                PrefetchPolicy::Neighborhood => self.neighbors(vertices, targets, pieces),
                 PrefetchPolicy::Frontier | PrefetchPolicy::Sequential => {
                     pieces.extend(vertices.iter().map(|&v| self.list(v)))
                 }
@@ -260,21 +260,21 @@ impl PrefetchRequest {
     }
 
     /// The lists of the neighbors of `vertices`; of each vertex, the longest lists.
-    fn neighbours(&self, vertices: &[VertexId], targets: &FileBytes, pieces: &mut Vec<Range<usize>>) {
+    fn neighbors(&self, vertices: &[VertexId], targets: &FileBytes, pieces: &mut Vec<Range<usize>>) {
         for &vertex in vertices {
             let list = self.list(vertex);
-            let Some(neighbours) = targets.typed::<VertexId>(list.start as u64, (list.len() / 4) as u64) else {
+            let Some(neighbors) = targets.typed::<VertexId>(list.start as u64, (list.len() / 4) as u64) else {
                 continue;
             };
             let first = pieces.len();
             // The neighbors are not verified yet; ids out of bounds have no lists.
-            pieces.extend(neighbours.iter().map(|&neighbour| self.list(neighbour)).filter(|list| !list.is_empty()));
-            if pieces.len() - first > MAX_NEIGHBOURS {
+            pieces.extend(neighbors.iter().map(|&neighbor| self.list(neighbor)).filter(|list| !list.is_empty()));
+            if pieces.len() - first > MAX_NEIGHBORS {
                 // A selection suffices, because `join` sorts the lists by place.
-                pieces[first..].select_nth_unstable_by_key(MAX_NEIGHBOURS, |list| std::cmp::Reverse(list.len()));
-                pieces.truncate(first + MAX_NEIGHBOURS);
+                pieces[first..].select_nth_unstable_by_key(MAX_NEIGHBORS, |list| std::cmp::Reverse(list.len()));
+                pieces.truncate(first + MAX_NEIGHBORS);
             }
-            pieces[first..].iter_mut().for_each(|list| list.end = list.end.min(list.start + NEIGHBOUR_BYTES));
+            pieces[first..].iter_mut().for_each(|list| list.end = list.end.min(list.start + NEIGHBOR_BYTES));
         }
     }
 }
@@ -360,16 +360,16 @@ mod tests {
 
     #[test]
     fn largest_neighbor_lists_are_prefetched_and_capped() {
-        let (_shared, request) = announced(Prefetch::Neighbourhood, &[0]);
+        let (_shared, request) = announced(Prefetch::Neighborhood, &[0]);
         let (mut pieces, targets) = (Vec::new(), request.view().stored_targets(Direction::Out).unwrap());
-        request.neighbours(&[0], targets, &mut pieces);
+        request.neighbors(&[0], targets, &mut pieces);
         let mut lens: Vec<usize> = pieces.iter().map(|piece| piece.len()).collect();
         lens.sort_unstable();
-        let first = 300 - MAX_NEIGHBOURS + 1;
+        let first = 300 - MAX_NEIGHBORS + 1;
         let expected: Vec<usize> = (first..300).map(|num_entries| 4 * num_entries).collect();
         assert_eq!(
-            (&lens[..MAX_NEIGHBOURS - 1], lens[MAX_NEIGHBOURS - 1..].to_vec()),
-            (&expected[..], vec![NEIGHBOUR_BYTES])
+            (&lens[..MAX_NEIGHBORS - 1], lens[MAX_NEIGHBORS - 1..].to_vec()),
+            (&expected[..], vec![NEIGHBOR_BYTES])
         );
     }
 

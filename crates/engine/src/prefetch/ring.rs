@@ -59,9 +59,9 @@ impl<T> Ring<T> {
         Ok(())
     }
 
-    /// Waits for the next request, at most for `patience`.
-    pub fn next(&self, patience: Option<Duration>) -> Next<T> {
-        let end = patience.map(|patience| Instant::now() + patience);
+    /// Waits for the next request, at most for `timeout`.
+    pub fn next(&self, timeout: Option<Duration>) -> Next<T> {
+        let end = timeout.map(|timeout| Instant::now() + timeout);
         loop {
             if self.is_closed() {
                 return Next::Closed;
@@ -130,8 +130,8 @@ mod tests {
 
     use super::*;
 
-    fn all_sleep(ring: &Ring<usize>, num_scouts: usize) -> bool {
-        ring.sleepers.lock().len() == num_scouts
+    fn all_sleep(ring: &Ring<usize>, num_helpers: usize) -> bool {
+        ring.sleepers.lock().len() == num_helpers
     }
 
     #[test]
@@ -146,12 +146,12 @@ mod tests {
 
     #[test]
     fn requests_are_served_once_despite_sleeping_helpers() {
-        const NUM_SCOUTS: usize = 3;
+        const NUM_HELPERS: usize = 3;
         let ring = Ring::<usize>::new(64);
         let served: Vec<AtomicUsize> = (0..30_000).map(|_| AtomicUsize::new(0)).collect();
         let num_dropped = AtomicUsize::new(0);
         std::thread::scope(|scope| {
-            for _ in 0..NUM_SCOUTS {
+            for _ in 0..NUM_HELPERS {
                 scope.spawn(|| {
                     while let Next::Request(request) = ring.next(None) {
                         served[request].fetch_add(1, Ordering::Relaxed);
@@ -160,7 +160,7 @@ mod tests {
             }
             for round in 0..3 {
                 // No request is lost if all helpers go to sleep during a push.
-                while !all_sleep(&ring, NUM_SCOUTS) {
+                while !all_sleep(&ring, NUM_HELPERS) {
                     std::thread::yield_now();
                 }
                 std::thread::scope(|pushers| {
@@ -180,7 +180,7 @@ mod tests {
                     std::thread::yield_now();
                 }
             }
-            while !all_sleep(&ring, NUM_SCOUTS) {
+            while !all_sleep(&ring, NUM_HELPERS) {
                 std::thread::yield_now();
             }
             ring.close();

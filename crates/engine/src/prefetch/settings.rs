@@ -17,7 +17,7 @@ pub enum Prefetch {
     /// Only the system's own read-ahead.
     Off,
     /// The lists of the neighbors of each visited vertex: longest lists first, long lists cut.
-    Neighbourhood,
+    Neighborhood,
     /// A window ahead of a scan in storage order; passed bytes are released.
     Sequential,
     /// Exactly the lists that a kernel or a query announces.
@@ -37,14 +37,14 @@ pub enum Io {
 
 impl Prefetch {
     /// All policies.
-    pub const ALL: [Self; 5] = [Self::Auto, Self::Off, Self::Neighbourhood, Self::Sequential, Self::Frontier];
+    pub const ALL: [Self; 5] = [Self::Auto, Self::Off, Self::Neighborhood, Self::Sequential, Self::Frontier];
 
     /// The name that users type.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
             Self::Off => "off",
-            Self::Neighbourhood => "neighbourhood",
+            Self::Neighborhood => "neighbourhood",
             Self::Sequential => "sequential",
             Self::Frontier => "frontier",
         }

@@ -338,9 +338,9 @@ impl Own {
                 Some(edge) => arcs.add(list, neighbor, edge.clone(), is_parallel),
                 None => arcs.remove(list, neighbor),
             };
-            change(&mut self.out, arc.list, arc.neighbour);
+            change(&mut self.out, arc.list, arc.neighbor);
             if has_in_lists {
-                change(&mut self.into, arc.neighbour, arc.list);
+                change(&mut self.into, arc.neighbor, arc.list);
             }
         });
         // Without written values, the removal outdates none.

@@ -61,14 +61,14 @@ impl ReadSet {
     /// The conflict; damage in the dictionary.
     pub(crate) fn validate(
         &self,
-        stripes: &VersionTable,
+        versions: &VersionTable,
         index_changes: u64,
         has_id: impl Fn(&Key) -> Result<bool>,
     ) -> Result<(), CommitFailure> {
         // Changes of values were not noted while the index did not exist.
         let has_other_indexes = index_changes != self.index_changes;
         let has_changed = |item: ReadKey| {
-            stripes.last_change(item) > self.epoch || has_other_indexes && matches!(item, ReadKey::Value(..))
+            versions.last_change(item) > self.epoch || has_other_indexes && matches!(item, ReadKey::Value(..))
         };
         if let Some(&item) = self.items.iter().find(|&&item| has_changed(item)) {
             return Err(CommitFailure::Conflict(Conflict::Changed(item)));
@@ -87,9 +87,9 @@ impl ReadSet {
 mod tests {
     use super::*;
 
-    fn conflict(reads: &ReadSet, stripes: &VersionTable, known: &[&str]) -> Option<Conflict> {
+    fn conflict(reads: &ReadSet, versions: &VersionTable, known: &[&str]) -> Option<Conflict> {
         let has_id = |key: &Key| Ok(known.iter().any(|&known| *key == Key::from(known)));
-        match reads.validate(stripes, 0, has_id) {
+        match reads.validate(versions, 0, has_id) {
             Ok(()) => None,
             Err(CommitFailure::Conflict(conflict)) => Some(conflict),
             Err(CommitFailure::Error(error)) => panic!("{error}"),
@@ -98,19 +98,19 @@ mod tests {
 
     #[test]
     fn read_key_changed_later_is_a_conflict() {
-        let mut stripes = VersionTable::default();
-        stripes.begin(3);
+        let mut versions = VersionTable::default();
+        versions.begin(3);
         let mut reads = ReadSet::new(3, 0);
         (0..5_000).for_each(|i| reads.push(ReadKey::OutList(i % 10)));
         assert!(reads.items.len() < 2 * MANY);
         reads.push_absent(&"x".into());
-        stripes.change(ReadKey::OutList(77), 4);
-        assert_eq!(conflict(&reads, &stripes, &["y"]), None);
-        assert_eq!(conflict(&reads, &stripes, &["x"]), Some(Conflict::Created("x".into())));
-        stripes.change(ReadKey::OutList(7), 4);
-        assert_eq!(conflict(&reads, &stripes, &[]), Some(Conflict::Changed(ReadKey::OutList(7))));
+        versions.change(ReadKey::OutList(77), 4);
+        assert_eq!(conflict(&reads, &versions, &["y"]), None);
+        assert_eq!(conflict(&reads, &versions, &["x"]), Some(Conflict::Created("x".into())));
+        versions.change(ReadKey::OutList(7), 4);
+        assert_eq!(conflict(&reads, &versions, &[]), Some(Conflict::Changed(ReadKey::OutList(7))));
         let mut younger = ReadSet::new(4, 0);
         younger.push(ReadKey::OutList(7));
-        assert_eq!(conflict(&younger, &stripes, &[]), None);
+        assert_eq!(conflict(&younger, &versions, &[]), None);
     }
 }

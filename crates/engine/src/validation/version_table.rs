@@ -10,7 +10,7 @@ use super::ReadKey;
 const NUM_STRIPES: usize = 1 << 20;
 /// The stripes of one vertex lie side by side, in one cache line.
 const ASPECTS: usize = 4;
-/// A batch of more updates counts as a change of everything: it would hit most stripes.
+/// A batch of more updates counts as a change of everything: it would hit most versions.
 pub(crate) const HUGE_BATCH: usize = NUM_STRIPES / 4;
 
 /// Epochs of last changes; see the module.
@@ -70,7 +70,7 @@ impl VersionTable {
     }
 
     /// Takes back the notes of `epoch`, whose commit failed. Otherwise readers of these keys would conflict until
-    /// another commit takes the epoch. Cost: a scan of all stripes.
+    /// another commit takes the epoch. Cost: a scan of all versions.
     pub(crate) fn take_back(&mut self, epoch: u64) {
         let others = [&mut self.everything, &mut self.vertices, &mut self.edges];
         for stripe in self.epochs.iter_mut().chain(others).filter(|stripe| **stripe == epoch) {
@@ -116,24 +116,24 @@ mod tests {
 
     #[test]
     fn a_change_is_never_forgotten() {
-        let mut stripes = VersionTable::default();
-        stripes.change(ReadKey::OutList(3), 4);
-        assert!(!stripes.are_kept());
-        stripes.begin(5);
-        stripes.begin(6);
-        assert_eq!(stripes.last_change(ReadKey::OutList(3)), 5);
-        stripes.change(ReadKey::OutList(3), 7);
-        stripes.change(ReadKey::Edge(3, 4), 8);
-        stripes.change(ReadKey::Vertices, 9);
-        let last = |stripes: &VersionTable| {
+        let mut versions = VersionTable::default();
+        versions.change(ReadKey::OutList(3), 4);
+        assert!(!versions.are_kept());
+        versions.begin(5);
+        versions.begin(6);
+        assert_eq!(versions.last_change(ReadKey::OutList(3)), 5);
+        versions.change(ReadKey::OutList(3), 7);
+        versions.change(ReadKey::Edge(3, 4), 8);
+        versions.change(ReadKey::Vertices, 9);
+        let last = |versions: &VersionTable| {
             [ReadKey::OutList(3), ReadKey::InList(3), ReadKey::Edge(3, 4), ReadKey::Vertices, ReadKey::Edges]
-                .map(|item| stripes.last_change(item))
+                .map(|item| versions.last_change(item))
         };
-        assert_eq!(last(&stripes), [7, 5, 8, 9, 5]);
-        stripes.take_back(9);
-        assert_eq!(last(&stripes), [7, 5, 8, 8, 5]);
-        stripes.change_everything(9);
-        assert_eq!(last(&stripes), [9; 5]);
+        assert_eq!(last(&versions), [7, 5, 8, 9, 5]);
+        versions.take_back(9);
+        assert_eq!(last(&versions), [7, 5, 8, 8, 5]);
+        versions.change_everything(9);
+        assert_eq!(last(&versions), [9; 5]);
     }
 
     #[test]

@@ -204,7 +204,7 @@ fn merges_follow_and_nobody_waits_for_them() {
     let mut writer = Writer::new(&storage, 13);
     writer.commit_until(|database| database.live_stats().automatic_merges >= 2);
     // The next merge never ends by itself. The hold waits for a merge in progress, which could end too early.
-    let held = writer.database.hold_upkeep();
+    let held = writer.database.hold_maintenance();
     writer.database.set_background_write_rate(Some(1));
     let is_merging = Arc::new(AtomicBool::new(false));
     let has_begun = Arc::clone(&is_merging);

@@ -166,7 +166,7 @@ impl World<'_> {
     }
 }
 
-fn history(options: GraphOptions, seed: u64, num_runs: usize, upkeep: bool) -> History {
+fn history(options: GraphOptions, seed: u64, num_runs: usize, maintenance: bool) -> History {
     let pool = Pool::new(1).unwrap();
     let db = Engine::in_memory(options).unwrap();
     db.transact(&pool, |tx| -> Result<()> {
@@ -199,7 +199,7 @@ fn history(options: GraphOptions, seed: u64, num_runs: usize, upkeep: bool) -> H
                 })
             })
             .collect();
-        if upkeep {
+        if maintenance {
             scope.spawn(|| {
                 while !is_done.load(Ordering::Relaxed) {
                     db.checkpoint(None).unwrap();
@@ -220,9 +220,9 @@ fn history(options: GraphOptions, seed: u64, num_runs: usize, upkeep: bool) -> H
 }
 
 /// Checks [`scaled`] numbers of histories.
-fn check(options: GraphOptions, usual: u64, upkeep: bool) {
+fn check(options: GraphOptions, usual: u64, maintenance: bool) {
     for seed in 0..scaled(usual) {
-        let history = history(options, seed, 1_000, upkeep);
+        let history = history(options, seed, 1_000, maintenance);
         let num_committed = history.num_committed();
         assert!(num_committed >= 200, "seed {seed}: only {num_committed} of 1,000 transactions were committed");
         find_cycle(&history).unwrap_or_else(|what| panic!("seed {seed}: {what}"));

@@ -346,7 +346,7 @@ impl Pair {
                 Some(WeightType::F64) => (2.0 * f64::of_bits(arc.data.weight)) as u32,
             };
             let number = if self.kind.graph.edge_properties { number_of(&newest, arc.data.row) } else { 0 };
-            edges.entry((arc.list, arc.neighbour)).or_default().push(Beside { weight, number });
+            edges.entry((arc.list, arc.neighbor)).or_default().push(Beside { weight, number });
         }
         edges.values_mut().for_each(|beside| beside.sort_unstable());
         edges

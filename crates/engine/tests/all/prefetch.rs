@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anden_base::parallel::Pool;
 use anden_base::progress::Silent;
 use anden_base::storage::Storage;
-use anden_engine::{Advisor, Engine, GraphOptions, KeyScheme, MergeScope, Missing, Prefetch, Update};
+use anden_engine::{Engine, GraphOptions, KeyScheme, MergeScope, Missing, Prefetch, Prefetcher, Update};
 use anden_graph::{Direction, Graph, Page, Parts, WeightType, WeightedEdges, WillNeed};
 use anden_testkit::{FaultStorage, wait_until};
 
@@ -30,10 +30,10 @@ fn ring(weight_type: Option<WeightType>) -> Engine {
 #[test]
 fn weights_are_read_ahead_with_their_lists() {
     let database = ring(Some(WeightType::F64));
-    let advisor = Advisor::default();
-    let view = advisor.attach(&database.view().unwrap(), Prefetch::Frontier);
+    let prefetcher = Prefetcher::default();
+    let view = prefetcher.attach(&database.view().unwrap(), Prefetch::Frontier);
     let num_looked_at = || {
-        let stats = advisor.stats().frontier;
+        let stats = prefetcher.stats().frontier;
         stats.issued + stats.already_resident
     };
     // The announcing thread itself requests such small numbers of lists.
@@ -57,11 +57,11 @@ fn weights_are_read_ahead_of_who_walks_over_them() {
     let database = ring(Some(WeightType::U32));
     // The walking thread requests the pages at its position, a helper thread those ahead.
     for (parts, num_columns) in [(Parts::Targets, 1), (Parts::Weighted, 2)] {
-        let advisor = Advisor::default();
-        let view = advisor.attach(&database.view().unwrap(), Prefetch::Sequential);
+        let prefetcher = Prefetcher::default();
+        let view = prefetcher.attach(&database.view().unwrap(), Prefetch::Sequential);
         view.will_walk(Direction::Out, parts, 0..100);
         let num_looked_at = || {
-            let stats = advisor.stats().sequential;
+            let stats = prefetcher.stats().sequential;
             stats.issued + stats.already_resident
         };
         wait_until("all pages are looked at", || num_looked_at() >= 2 * num_columns);
@@ -77,12 +77,12 @@ fn lists_that_are_in_memory_are_not_read_ahead() {
     let database = ring(None);
     database.apply(&[Update::add_edge(3, 9), Update::remove_edge(7, 8)], Missing::Strict, &pool).unwrap();
     database.checkpoint(None).unwrap();
-    let advisor = Advisor::default();
-    let view = advisor.attach(&database.view().unwrap(), Prefetch::Frontier);
+    let prefetcher = Prefetcher::default();
+    let view = prefetcher.attach(&database.view().unwrap(), Prefetch::Frontier);
     assert_eq!(view.stored_list(Direction::Out, 7), view.stored_lists(Direction::Out, 7..8));
     view.will_need(Direction::Out, Parts::Targets, &[7]);
     let num_looked_at = || {
-        let stats = advisor.stats().frontier;
+        let stats = prefetcher.stats().frontier;
         stats.issued + stats.already_resident
     };
     assert_eq!(num_looked_at(), 1);
@@ -143,8 +143,8 @@ fn with_damage(weight_type: Option<WeightType>, changed: u64, ending: &str) -> F
 fn lists_are_read_alone_without_their_weights() {
     let disk = with_damage(Some(WeightType::U32), 2100, "-out-weights");
     let database = Engine::open_read_only_in(Arc::new(disk), Path::new(DB)).unwrap();
-    let advisor = Advisor::default();
-    let view = advisor.attach(&database.view().unwrap(), Prefetch::Frontier);
+    let prefetcher = Prefetcher::default();
+    let view = prefetcher.attach(&database.view().unwrap(), Prefetch::Frontier);
     for (vertex, expected) in [(DAMAGED, DEGREE as usize), (2100, DEGREE as usize + 1)] {
         let mut degree = 0;
         let _ = view.for_each_fragment(Direction::Out, vertex, |targets| {
@@ -163,10 +163,10 @@ fn check_lists_alone(changed: u32) {
     let (disk, db) = (with_damage(None, changed.into(), "-out"), Path::new(DB));
     for is_heard in [true, false] {
         let database = Engine::open_read_only_in(Arc::new(disk.clone()), db).unwrap();
-        let advisor = Advisor::default();
+        let prefetcher = Prefetcher::default();
         let mut view = database.view().unwrap();
         if is_heard {
-            view = advisor.attach(&view, Prefetch::Frontier);
+            view = prefetcher.attach(&view, Prefetch::Frontier);
         }
         for vertex in [2100, 3, 2900] {
             let mut degree = 0;
@@ -197,8 +197,8 @@ fn prefetched_scan_does_not_patch_pages() {
     let (disk, db) = (with_damage(None, 3, "-out"), Path::new(DB));
     for policy in [Prefetch::Sequential, Prefetch::Off] {
         let database = Engine::open_read_only_in(Arc::new(disk.clone()), db).unwrap();
-        let advisor = Advisor::default();
-        let view = advisor.attach(&database.view().unwrap(), policy);
+        let prefetcher = Prefetcher::default();
+        let view = prefetcher.attach(&database.view().unwrap(), policy);
         let (mut num_edges, mut is_dense) = (0, Vec::new());
         let _ = view.for_each_page(Direction::Out, 0..1024, |page| {
             is_dense.push(matches!(page, Page::Dense(_)));
@@ -220,8 +220,8 @@ fn prefetched_scan_does_not_patch_pages() {
 #[test]
 fn silent_reader_is_left_to_system_read_ahead() {
     let database = ring(None);
-    let advisor = Advisor::default();
-    let view = advisor.attach(&database.view().unwrap(), Prefetch::Frontier);
+    let prefetcher = Prefetcher::default();
+    let view = prefetcher.attach(&database.view().unwrap(), Prefetch::Frontier);
     let vertices: Vec<u32> = (0..500).collect();
     // On a busy machine, the silence may already be over when this thread looks.
     wait_until("announced lists are read exactly", || {

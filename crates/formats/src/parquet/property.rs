@@ -253,7 +253,7 @@ impl TextRows {
 
     fn finish(mut self, wanted: PropertyType, nulls: Option<NullBuffer>) -> Result<PropertyColumn> {
         if !self.has_codes() {
-            let made = PropertyColumn::from_pieces(wanted, self.offsets, self.bytes, nulls);
+            let made = PropertyColumn::from_buffers(wanted, self.offsets, self.bytes, nulls);
             return made.map_err(|error| error.to_string());
         }
         for value in std::mem::take(&mut self.distinct) {

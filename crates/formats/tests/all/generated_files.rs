@@ -99,9 +99,9 @@ fn text_and_serialized_graph_agree() {
 }
 
 /// Cancels at the last of a given number of checks.
-struct Patience(AtomicU64);
+struct InterruptAfter(AtomicU64);
 
-impl Progress for Patience {
+impl Progress for InterruptAfter {
     fn is_cancelled(&self) -> bool {
         self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_err()
     }
@@ -113,19 +113,19 @@ fn a_serialized_graph_can_be_stopped_at_any_moment() {
     let pool = Pool::new(2).unwrap();
     let generator = Generator::rmat(&RmatParams { scale: 13, degree: 16, ..RmatParams::default() }).unwrap();
     let generator = generator.with_weights(1..=9).unwrap();
-    let mut patience = 0;
+    let mut num_polls = 0;
     loop {
         let mut bytes = Vec::new();
         let mut output = Output::new("graph.wsg".as_ref(), &mut bytes);
-        match generated::write_gapbs(&generator, &pool, &Patience(patience.into()), &mut output) {
+        match generated::write_gapbs(&generator, &pool, &InterruptAfter(num_polls.into()), &mut output) {
             Ok(_) => break,
             Err(error) => assert_eq!(error.to_string(), "cancelled"),
         }
         drop(output);
-        assert!(bytes.is_empty(), "something was written after {patience} questions");
-        patience += 1;
+        assert!(bytes.is_empty(), "something was written after {num_polls} questions");
+        num_polls += 1;
     }
     // Two passes over the edges, and three over the lists.
     let (num_blocks, num_pieces) = (2 * generator.num_blocks(), 3 * (1 << 13) / 4096);
-    assert!(patience >= num_blocks + num_pieces, "only {patience} questions");
+    assert!(num_polls >= num_blocks + num_pieces, "only {num_polls} questions");
 }

@@ -65,9 +65,9 @@ fn many_lines_in_many_blocks() {
         if v % 100 == 0 {
             text.push_str("% % a comment with 1 2 3\n");
         }
-        let neighbours: Vec<String> =
+        let neighbors: Vec<String> =
             [v - 1, v + 1].iter().filter(|u| (1..=n).contains(*u)).map(u64::to_string).collect();
-        text.push_str(&format!("{}\n", neighbours.join(" ")));
+        text.push_str(&format!("{}\n", neighbors.join(" ")));
     }
     let expected: Vec<_> = (1..n).map(|v| (v, v + 1)).collect();
     assert_eq!(read(&folder, "path.graph", &text).unwrap().pairs(), expected);

@@ -11,9 +11,9 @@ fn serialized(directed: u8, num_arcs: i64, num_vertices: i64, directions: &[(&[i
     let mut bytes = vec![directed];
     bytes.extend(num_arcs.to_le_bytes());
     bytes.extend(num_vertices.to_le_bytes());
-    for (offsets, neighbours) in directions {
+    for (offsets, neighbors) in directions {
         bytes.extend(offsets.iter().flat_map(|o| o.to_le_bytes()));
-        bytes.extend(neighbours.iter().flat_map(|n| n.to_le_bytes()));
+        bytes.extend(neighbors.iter().flat_map(|n| n.to_le_bytes()));
     }
     bytes
 }
@@ -72,9 +72,9 @@ fn lists_are_read_in_pieces() {
     let (mut targets, mut weights) = ([9; 2], [0.0_f32; 2]);
     graph.read_weighted(Direction::In, 1, &mut targets, &mut weights).unwrap();
     assert_eq!((targets, weights), ([0, 2], [20.0, 5.0]));
-    graph.read_neighbours(Direction::Out, 0, &mut targets).unwrap();
+    graph.read_neighbors(Direction::Out, 0, &mut targets).unwrap();
     assert_eq!(targets, [1, 2]);
-    graph.read_neighbours(Direction::Out, 3, &mut []).unwrap();
+    graph.read_neighbors(Direction::Out, 3, &mut []).unwrap();
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_body_that_lies_is_refused() {
         let error = read_files::<u64, u32>(&[&path], &options).unwrap_err();
         assert!(error.contains(name) && error.contains(expected), "{error}");
     };
-    let body = |offsets: &[i64], neighbours: &[i32]| serialized(0, 4, 3, &[(offsets, neighbours)]);
+    let body = |offsets: &[i64], neighbors: &[i32]| serialized(0, 4, 3, &[(offsets, neighbors)]);
     refused(
         "bad.sg",
         body(&[0, 3, 2, 4], &[1, 2, 0, 0]),

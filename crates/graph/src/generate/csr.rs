@@ -116,10 +116,10 @@ impl Generator {
         self.for_each_block(pool, progress, |edges| {
             use std::sync::atomic::Ordering::Relaxed;
             for &(source, target) in edges.iter().filter(|(s, t)| s != t) {
-                for (vertex, neighbour) in [(source, target), (target, source)] {
+                for (vertex, neighbor) in [(source, target), (target, source)] {
                     // Relaxed suffices: lists are read only after all workers have finished.
                     let place = cursors[vertex as usize].fetch_add(1, Relaxed);
-                    targets[place as usize].store(neighbour, Relaxed);
+                    targets[place as usize].store(neighbor, Relaxed);
                 }
             }
         });

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_torn_apart() {
+    fn neighbors_are_torn_apart() {
         let permutation = Permutation::new(1 << 16, 7);
         let near = (0..(1 << 16) - 1).filter(|&x| permutation.of(x).abs_diff(permutation.of(x + 1)) < 100).count();
         // A random order leaves about 200 of 65,535 pairs this near.

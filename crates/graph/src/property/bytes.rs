@@ -78,7 +78,7 @@ impl PropertyColumn {
     /// # Errors
     /// The offsets do not ascend within the bytes, or a string is not UTF-8. `nulls` has another number of rows, or the
     /// type has a fixed width.
-    pub fn from_pieces(
+    pub fn from_buffers(
         property_type: PropertyType,
         offsets: Vec<i64>,
         bytes: Vec<u8>,

@@ -14,13 +14,13 @@ use super::{CdlpParams, CdlpResult};
 /// The first difference, as a sentence.
 pub fn verify<G: Graph>(graph: &G, params: &CdlpParams, result: &CdlpResult) -> Result<(), String> {
     let bound = graph.vertex_bound();
-    let mut neighbours = vec![Vec::new(); bound];
+    let mut neighbors = vec![Vec::new(); bound];
     for u in 0..bound {
         let _ = graph.for_each_fragment(Direction::Out, u as VertexId, |list| {
             for &v in list {
-                neighbours[u].push(v as usize);
+                neighbors[u].push(v as usize);
                 if graph.graph_kind() == GraphKind::Directed {
-                    neighbours[v as usize].push(u);
+                    neighbors[v as usize].push(u);
                 }
             }
             ControlFlow::Continue(())
@@ -32,7 +32,7 @@ pub fn verify<G: Graph>(graph: &G, params: &CdlpParams, result: &CdlpResult) -> 
     order.iter().enumerate().for_each(|(rank, &v)| labels[v as usize] = rank);
     let mut iterations = 0;
     while iterations < params.iterations {
-        let next: Vec<usize> = (0..bound).map(|v| common_label(&neighbours[v], &labels).unwrap_or(labels[v])).collect();
+        let next: Vec<usize> = (0..bound).map(|v| common_label(&neighbors[v], &labels).unwrap_or(labels[v])).collect();
         let is_stable = next == labels;
         labels = next;
         iterations += 1;
@@ -59,9 +59,9 @@ pub fn verify<G: Graph>(graph: &G, params: &CdlpParams, result: &CdlpResult) -> 
 }
 
 /// The most frequent label of the neighbors, the smallest among equals.
-fn common_label(neighbours: &[usize], labels: &[usize]) -> Option<usize> {
+fn common_label(neighbors: &[usize], labels: &[usize]) -> Option<usize> {
     let mut counts = BTreeMap::new();
-    neighbours.iter().for_each(|&u| *counts.entry(labels[u]).or_insert(0) += 1);
+    neighbors.iter().for_each(|&u| *counts.entry(labels[u]).or_insert(0) += 1);
     let most = counts.values().copied().max()?;
     counts.into_iter().find(|&(_, count)| count == most).map(|(label, _): (usize, usize)| label)
 }

@@ -6,7 +6,7 @@ use anden_base::VertexId;
 use anden_base::memory::zeroed_huge;
 use anden_graph::Graph;
 
-use super::neighbours::{NeighborScratch, Neighbours};
+use super::neighbors::{NeighborScratch, SimpleNeighbors};
 use super::peel::{PeelQueue, PeelScan};
 
 /// Bytes for each vertex beside its count.
@@ -92,7 +92,7 @@ impl<'a> KcorePart<'a> {
     /// Decrements the counts of the neighbors of `peeled` in this part. Queues those that are down to the level.
     pub(super) fn peel<G: Graph>(
         &mut self,
-        neighbours: &Neighbours<'_, G>,
+        neighbors: &SimpleNeighbors<'_, G>,
         scratch: &mut NeighborScratch,
         levels: LevelWindow,
         queue: &PeelQueue,
@@ -100,27 +100,27 @@ impl<'a> KcorePart<'a> {
     ) {
         let (start, end) = (self.start, self.start + self.counts.len() as VertexId);
         for (i, v) in peeled.iter().enumerate() {
-            fetch_ahead(neighbours, &peeled[i..]);
+            fetch_ahead(neighbors, &peeled[i..]);
             let v = v.load(Ordering::Relaxed);
             let take = |list: &[VertexId]| self.take(list, levels, queue);
-            neighbours.for_each_piece(v, scratch, |list| part_of(list, start, end), take);
+            neighbors.for_each_piece(v, scratch, |list| part_of(list, start, end), take);
         }
     }
 
     /// As [`peel`](Self::peel) for a single part: processes its whole queue, including vertices added meanwhile.
     pub(super) fn peel_all<G: Graph>(
         &mut self,
-        neighbours: &Neighbours<'_, G>,
+        neighbors: &SimpleNeighbors<'_, G>,
         scratch: &mut NeighborScratch,
         levels: LevelWindow,
         queue: &PeelQueue,
     ) {
         let mut head = 0;
         while head < queue.len.load(Ordering::Relaxed) {
-            fetch_ahead(neighbours, &queue.slots[head..queue.len.load(Ordering::Relaxed)]);
+            fetch_ahead(neighbors, &queue.slots[head..queue.len.load(Ordering::Relaxed)]);
             let v = queue.slots[head].load(Ordering::Relaxed);
             head += 1;
-            neighbours.for_each_piece(v, scratch, |list| list, |list| self.take(list, levels, queue));
+            neighbors.for_each_piece(v, scratch, |list| list, |list| self.take(list, levels, queue));
         }
     }
 
@@ -152,12 +152,12 @@ impl<'a> KcorePart<'a> {
 
 /// Prefetches the lists of vertices that are peeled a little later.
 #[inline(always)]
-fn fetch_ahead<G: Graph>(neighbours: &Neighbours<'_, G>, peeled: &[AtomicU32]) {
+fn fetch_ahead<G: Graph>(neighbors: &SimpleNeighbors<'_, G>, peeled: &[AtomicU32]) {
     if let Some(v) = peeled.get(2 * LOOKAHEAD) {
-        neighbours.prefetch_place(v.load(Ordering::Relaxed));
+        neighbors.prefetch_place(v.load(Ordering::Relaxed));
     }
     if let Some(v) = peeled.get(LOOKAHEAD) {
-        neighbours.prefetch_lists(v.load(Ordering::Relaxed));
+        neighbors.prefetch_lists(v.load(Ordering::Relaxed));
     }
 }
 

@@ -7,7 +7,7 @@ use anden_base::VertexId;
 use anden_graph::Graph;
 use parking_lot::Mutex;
 
-use super::neighbours::{NeighborScratch, Neighbours};
+use super::neighbors::{NeighborScratch, SimpleNeighbors};
 use super::part::{KcorePart, LevelWindow};
 use crate::{Context, Result};
 
@@ -58,7 +58,7 @@ impl PeelQueue {
 /// A running decomposition.
 pub(super) struct Peel<'a, G> {
     ctx: &'a Context<'a>,
-    neighbours: &'a Neighbours<'a, G>,
+    neighbors: &'a SimpleNeighbors<'a, G>,
     scratch: &'a [Mutex<NeighborScratch>],
     parts: Vec<Mutex<KcorePart<'a>>>,
     queues: Vec<PeelQueue>,
@@ -68,7 +68,7 @@ impl<'a, G: Graph> Peel<'a, G> {
     /// Begins with the number of neighbors of every vertex. `counts` becomes the corenesses.
     pub(super) fn new(
         ctx: &'a Context<'a>,
-        neighbours: &'a Neighbours<'a, G>,
+        neighbors: &'a SimpleNeighbors<'a, G>,
         scratch: &'a [Mutex<NeighborScratch>],
         mut counts: &'a mut [u32],
         num_parts: usize,
@@ -79,7 +79,7 @@ impl<'a, G: Graph> Peel<'a, G> {
             let counts = counts.split_off_mut(..ids.len()).unwrap_or_default();
             parts.push(Mutex::new(KcorePart::new(ids.start, counts)));
         }
-        Self { ctx, neighbours, scratch, parts, queues }
+        Self { ctx, neighbors, scratch, parts, queues }
     }
 
     /// Calls `body` with every part, its worker's scratch memory and its queue. Uses a thread for each if the work is
@@ -155,9 +155,9 @@ impl<'a, G: Graph> Peel<'a, G> {
                 let before = queue.len.load(Ordering::Relaxed);
                 // A single part can read its own growing queue, which saves rounds.
                 if is_whole {
-                    part.peel_all(self.neighbours, scratch, levels, queue);
+                    part.peel_all(self.neighbors, scratch, levels, queue);
                 } else {
-                    peeled().for_each(|peeled| part.peel(self.neighbours, scratch, levels, queue, peeled));
+                    peeled().for_each(|peeled| part.peel(self.neighbors, scratch, levels, queue, peeled));
                 }
                 PeelScan { count: queue.len.load(Ordering::Relaxed) - before, ..PeelScan::NOTHING }
             });

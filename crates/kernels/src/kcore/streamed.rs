@@ -18,7 +18,7 @@ use anden_base::memory::as_atomic_u32;
 use anden_graph::Graph;
 use parking_lot::Mutex;
 
-use super::neighbours::{NeighborScratch, Neighbours};
+use super::neighbors::{NeighborScratch, SimpleNeighbors};
 use crate::vertex_subset::CHUNK;
 use crate::walk::for_each_walked_chunk;
 use crate::{Context, Result};
@@ -32,7 +32,7 @@ const SMALL: usize = 1 << 12;
 pub(super) fn sink<G: Graph>(
     ctx: &Context<'_>,
     graph: &G,
-    neighbours: &Neighbours<'_, G>,
+    neighbors: &SimpleNeighbors<'_, G>,
     scratch: &[Mutex<NeighborScratch>],
     bounds: &mut [u32],
 ) -> Result<u32> {
@@ -42,7 +42,7 @@ pub(super) fn sink<G: Graph>(
     let largest = bounds.iter().copied().max().unwrap_or(0) as usize;
     let tallies: Vec<_> = scratch.iter().map(|_| Mutex::new(vec![0; SMALL.min(largest) + 1])).collect();
     let hub_tally = Mutex::new(if largest > SMALL { vec![0; largest + 1] } else { Vec::new() });
-    let sinking = Sinking { neighbours, bounds: as_atomic_u32(bounds), active: &active };
+    let sinking = Sinking { neighbors, bounds: as_atomic_u32(bounds), active: &active };
     while active.find(true, 0..active.len()) < active.len() {
         ctx.progress.check()?;
         for_each_walked_chunk(ctx, graph, CHUNK, Some(&active), |worker, chunk| {
@@ -72,7 +72,7 @@ pub(super) fn sink<G: Graph>(
 }
 
 struct Sinking<'a, G> {
-    neighbours: &'a Neighbours<'a, G>,
+    neighbors: &'a SimpleNeighbors<'a, G>,
     bounds: &'a [AtomicU32],
     /// Vertices to test: a neighbor sank since their last test.
     active: &'a AtomicBitmap,
@@ -95,7 +95,7 @@ impl<G: Graph> Sinking<'_, G> {
         self.active.words()[v as usize / 64].fetch_and(!(1 << (v % 64)), Ordering::AcqRel);
         let before = self.bound(v);
         let tally = &mut tally[..=before as usize];
-        self.neighbours.for_each_piece(
+        self.neighbors.for_each_piece(
             v,
             scratch,
             |list| list,
@@ -121,7 +121,7 @@ impl<G: Graph> Sinking<'_, G> {
         // least one load sees the new value. So if the neighbor's load did not, the one below does.
         self.bounds[v as usize].store(bound, Ordering::SeqCst);
         let mut num_above = 0;
-        self.neighbours.for_each_piece(
+        self.neighbors.for_each_piece(
             v,
             scratch,
             |list| list,
@@ -151,12 +151,12 @@ mod tests {
 
     fn check<G: Graph>(pool: &Pool, graph: &G, what: &str) {
         let ctx = Context::new(pool);
-        let neighbours = Neighbours::new(graph);
+        let neighbors = SimpleNeighbors::new(graph);
         // Fewer than workers, so some workers share.
         let scratch: Vec<_> = (0..2).map(|_| Mutex::new(NeighborScratch::new(graph))).collect();
         let mut cores = vec![0; graph.vertex_bound()];
-        neighbours.count(&ctx, &scratch, &mut cores).unwrap();
-        let degeneracy = sink(&ctx, graph, &neighbours, &scratch, &mut cores).unwrap();
+        neighbors.count(&ctx, &scratch, &mut cores).unwrap();
+        let degeneracy = sink(&ctx, graph, &neighbors, &scratch, &mut cores).unwrap();
         let result = KcoreResult { cores, degeneracy };
         assert_eq!(verify(graph, &KcoreParams::default(), &result), Ok(()), "{what}");
     }

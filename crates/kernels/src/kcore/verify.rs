@@ -24,7 +24,7 @@ pub fn verify<G: Graph>(graph: &G, _params: &KcoreParams, result: &KcoreResult) 
     for (v, list) in lists.iter().enumerate() {
         let num_peers = list.iter().filter(|&&u| cores[u as usize] >= cores[v]).count();
         if num_peers < cores[v] as usize {
-            return Err(format!("vertex {v} has coreness {}, and {num_peers} neighbours in that core", cores[v]));
+            return Err(format!("vertex {v} has coreness {}, and {num_peers} neighbors in that core", cores[v]));
         }
     }
     let mut by_core: Vec<usize> = (0..bound).collect();

@@ -18,7 +18,7 @@ pub fn verify(graph: &impl Graph, result: &LccResult) -> Result<(), String> {
     if result.coefficients.len() != bound {
         return Err(format!("{} coefficients for {bound} vertices", result.coefficients.len()));
     }
-    let out = out_neighbours(graph);
+    let out = out_neighbors(graph);
     let mut all = out.clone();
     if graph.graph_kind() == GraphKind::Directed {
         for (source, list) in out.iter().enumerate() {
@@ -31,12 +31,12 @@ pub fn verify(graph: &impl Graph, result: &LccResult) -> Result<(), String> {
     }
     let mut near = vec![false; bound];
     let mut sum = 0.0;
-    for (vertex, neighbours) in all.iter().enumerate() {
-        neighbours.iter().for_each(|&u| near[u as usize] = true);
+    for (vertex, neighbors) in all.iter().enumerate() {
+        neighbors.iter().for_each(|&u| near[u as usize] = true);
         let arcs_from = |u: &VertexId| out[*u as usize].iter().filter(|&&w| near[w as usize]).count();
-        let num_arcs: usize = neighbours.iter().map(arcs_from).sum();
-        neighbours.iter().for_each(|&u| near[u as usize] = false);
-        let num_pairs = neighbours.len() * neighbours.len().saturating_sub(1);
+        let num_arcs: usize = neighbors.iter().map(arcs_from).sum();
+        neighbors.iter().for_each(|&u| near[u as usize] = false);
+        let num_pairs = neighbors.len() * neighbors.len().saturating_sub(1);
         let wanted = if num_pairs == 0 { 0.0 } else { num_arcs as f64 / num_pairs as f64 };
         let found = result.coefficients[vertex];
         if !is_near(found, wanted) {
@@ -55,7 +55,7 @@ fn is_near(found: f64, wanted: f64) -> bool {
 }
 
 /// The targets of each vertex, ascending and distinct, without the vertex itself.
-fn out_neighbours(graph: &impl Graph) -> Vec<Vec<VertexId>> {
+fn out_neighbors(graph: &impl Graph) -> Vec<Vec<VertexId>> {
     let lists = (0..graph.vertex_bound() as VertexId).map(|source| {
         let mut list = Vec::new();
         let _ = graph.for_each_fragment(Direction::Out, source, |fragment| {
@@ -76,8 +76,8 @@ mod tests {
     /// Regression: a tolerance of 1e-12 accepted a count that was off by one at 2 million neighbors.
     #[test]
     fn counts_that_are_off_by_one_are_caught() {
-        for num_neighbours in [3_u64, 1000, 2_000_000, 20_000_000] {
-            let num_pairs = num_neighbours * (num_neighbours - 1);
+        for num_neighbors in [3_u64, 1000, 2_000_000, 20_000_000] {
+            let num_pairs = num_neighbors * (num_neighbors - 1);
             for num_arcs in [0, 1, num_pairs / 2, num_pairs - 1] {
                 let share = |num_arcs: u64| num_arcs as f64 / num_pairs as f64;
                 let wanted = share(num_arcs);

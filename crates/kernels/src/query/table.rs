@@ -17,7 +17,7 @@ const LEAST_BITS: u32 = 4;
 
 /// A table shrinks after this many nearly empty queries in a row. Shrinking earlier would make the next large query
 /// grow it again.
-const PATIENCE: u32 = 16;
+const SMALL_USES: u32 = 16;
 
 /// The memory that a kind of query works with.
 pub(super) trait QueryScratch: Default + 'static {
@@ -100,7 +100,7 @@ impl<V: Copy + Default> VertexHashTable<V> {
     pub(super) fn clear(&mut self) {
         // A table that is too large spreads its few entries over more cache lines.
         self.num_small = if self.len < 1 << self.bits >> 3 { self.num_small.saturating_add(1) } else { 0 };
-        if self.bits > LEAST_BITS && self.num_small >= PATIENCE {
+        if self.bits > LEAST_BITS && self.num_small >= SMALL_USES {
             self.bits -= 1;
         }
         self.len = 0;
@@ -239,10 +239,10 @@ mod tests {
         let bits = fill(1000);
         // A large query resets the count.
         for _ in 0..2 {
-            assert!((0..PATIENCE).all(|_| fill(3) == bits));
+            assert!((0..SMALL_USES).all(|_| fill(3) == bits));
             assert_eq!(fill(1000), bits);
         }
-        assert!((0..PATIENCE).all(|_| fill(3) == bits));
+        assert!((0..SMALL_USES).all(|_| fill(3) == bits));
         assert_eq!(fill(3), bits - 1);
     }
 

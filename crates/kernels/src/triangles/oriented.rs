@@ -460,14 +460,14 @@ fn gather_earlier(graph: &impl Graph, ranks: &[VertexId], vertex: VertexId, foun
 /// first.
 #[inline(always)]
 fn earlier_of(
-    neighbours: &[VertexId],
+    neighbors: &[VertexId],
     mut last: VertexId,
     ranks: &[VertexId],
     rank: VertexId,
 ) -> impl Iterator<Item = (VertexId, bool)> {
-    neighbours.iter().map(move |&neighbour| {
-        let other = ranks[neighbour as usize];
-        let is_new = neighbour != std::mem::replace(&mut last, neighbour);
+    neighbors.iter().map(move |&neighbor| {
+        let other = ranks[neighbor as usize];
+        let is_new = neighbor != std::mem::replace(&mut last, neighbor);
         (other, (other < rank) & is_new)
     })
 }

@@ -151,8 +151,8 @@ impl StreamingWorker {
         let marks = &mut self.counter.marks;
         for &(direction, way) in all.directions {
             for_each_fragment(all.graph, direction, vertex, |list| {
-                for &neighbour in list {
-                    let other = all.ranks[neighbour as usize];
+                for &neighbor in list {
+                    let other = all.ranks[neighbor as usize];
                     if other < rank {
                         let mark = &mut marks[other as usize];
                         if *mark == 0 {
@@ -180,9 +180,9 @@ impl StreamingWorker {
         for new in [1, 0] {
             for &(direction, _) in all.directions {
                 for_each_fragment(all.graph, direction, vertex, |list| {
-                    for &neighbour in list {
-                        let old = std::mem::replace(&mut marks[neighbour as usize], new);
-                        num_found += u32::from(old < new && neighbour != vertex);
+                    for &neighbor in list {
+                        let old = std::mem::replace(&mut marks[neighbor as usize], new);
+                        num_found += u32::from(old < new && neighbor != vertex);
                     }
                 });
             }

@@ -14,11 +14,11 @@ use super::TriangleResult;
 /// # Errors
 /// The counts differ.
 pub fn verify(graph: &impl Graph, result: &TriangleResult) -> Result<(), String> {
-    let neighbours = simple_neighbours(graph);
-    let mut by_vertex = vec![0_u64; neighbours.len()];
-    for (vertex, list) in neighbours.iter().enumerate() {
+    let neighbors = simple_neighbors(graph);
+    let mut by_vertex = vec![0_u64; neighbors.len()];
+    for (vertex, list) in neighbors.iter().enumerate() {
         for &other in list.iter().filter(|&&other| (other as usize) > vertex) {
-            for_each_common(list, &neighbours[other as usize], |corner| by_vertex[corner as usize] += 1);
+            for_each_common(list, &neighbors[other as usize], |corner| by_vertex[corner as usize] += 1);
         }
     }
     if let Some(found) = &result.by_vertex {
@@ -38,23 +38,23 @@ pub fn verify(graph: &impl Graph, result: &TriangleResult) -> Result<(), String>
 }
 
 /// The neighbors of each vertex in either direction, ascending and distinct, without the vertex itself.
-fn simple_neighbours(graph: &impl Graph) -> Vec<Vec<VertexId>> {
+fn simple_neighbors(graph: &impl Graph) -> Vec<Vec<VertexId>> {
     let bound = graph.vertex_bound();
-    let mut neighbours = vec![Vec::new(); bound];
+    let mut neighbors = vec![Vec::new(); bound];
     for source in 0..bound as VertexId {
         let _ = graph.for_each_fragment(Direction::Out, source, |fragment| {
             for &target in fragment.iter().filter(|&&target| target != source) {
-                neighbours[source as usize].push(target);
-                neighbours[target as usize].push(source);
+                neighbors[source as usize].push(target);
+                neighbors[target as usize].push(source);
             }
             ControlFlow::Continue(())
         });
     }
-    for list in &mut neighbours {
+    for list in &mut neighbors {
         list.sort_unstable();
         list.dedup();
     }
-    neighbours
+    neighbors
 }
 
 fn for_each_common(mut a: &[VertexId], mut b: &[VertexId], mut body: impl FnMut(VertexId)) {

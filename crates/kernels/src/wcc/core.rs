@@ -25,10 +25,10 @@ impl<G: Graph> WccSearch<'_, G> {
             return None;
         }
         let has_in_lists = self.lists() == WccLists::Both;
-        let mut neighbours = Vec::new();
+        let mut neighbors = Vec::new();
         for v in self.forest.sample() {
             let mut see = |list: &[VertexId]| {
-                neighbours.extend(list.iter().step_by((list.len() / PICKED).max(1)).take(PICKED));
+                neighbors.extend(list.iter().step_by((list.len() / PICKED).max(1)).take(PICKED));
                 // The first fragment suffices for a sample.
                 ControlFlow::Break(())
             };
@@ -37,12 +37,12 @@ impl<G: Graph> WccSearch<'_, G> {
                 let _ = self.graph.for_each_fragment(Direction::In, v, &mut see);
             }
         }
-        neighbours.sort_unstable();
-        neighbours.dedup();
+        neighbors.sort_unstable();
+        neighbors.dedup();
         let degree = |v: VertexId| {
             self.graph.degree(Direction::Out, v) + if has_in_lists { self.graph.degree(Direction::In, v) } else { 0 }
         };
-        let largest = neighbours.into_iter().map(|v| (degree(v), v)).max();
+        let largest = neighbors.into_iter().map(|v| (degree(v), v)).max();
         largest.filter(|&(degree, _)| degree >= (self.graph.vertex_bound() / HUB_SHARE).max(1)).map(|(_, hub)| hub)
     }
 

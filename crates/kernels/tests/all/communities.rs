@@ -53,7 +53,7 @@ fn labels_compare_in_the_given_order() {
 }
 
 #[test]
-fn a_neighbour_in_both_directions_counts_twice() {
+fn a_neighbor_in_both_directions_counts_twice() {
     let pair = built(GraphKind::Directed, 6, [(2, 1), (2, 5), (5, 2), (0, 2)]);
     assert_eq!(run(&pair, 1, None).labels, [2, 2, 5, 3, 4, 2]);
     // A loop also counts in both directions.

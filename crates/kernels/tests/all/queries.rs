@@ -57,7 +57,7 @@ fn check_neighbors(_: &Context<'_>, graph: &impl Graph, csr: &Csr, what: &str) {
 }
 
 #[test]
-fn neighbours_are_those_of_the_edges() {
+fn neighbors_are_those_of_the_edges() {
     each_view!(check_neighbors);
 }
 

@@ -132,7 +132,7 @@ fn parallel_edges_count_once_anywhere_in_list() {
         (5500..n).for_each(|v| builder.edge(by_vertex[2], v, 1));
         let graph = builder.build().expect("edges are in range");
         assert!(graph.is_multigraph());
-        assert_eq!(check(&format!("{first} neighbours before"), &graph), 1);
+        assert_eq!(check(&format!("{first} neighbors before"), &graph), 1);
     }
 }
 

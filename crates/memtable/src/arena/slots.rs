@@ -79,7 +79,7 @@ impl FreeLists {
     }
 
     /// Number of lines that nodes occupy, without those that workers took and did not
-    /// [settle](WorkerFreeLists::settle).
+    /// [count_taken](WorkerFreeLists::count_taken).
     pub(crate) fn num_live(&self) -> i64 {
         self.free.lock().num_live
     }
@@ -95,7 +95,7 @@ impl FreeLists {
 pub(crate) struct WorkerFreeLists {
     at_hand: [Vec<Handle>; NUM_CLASSES],
     stretch: Range<usize>,
-    /// Lines taken less lines put back, since the last settlement.
+    /// Lines taken less lines put back, since the last [`count_taken`](WorkerFreeLists::count_taken).
     num_taken: i64,
 }
 
@@ -177,7 +177,7 @@ impl WorkerFreeLists {
     }
 
     /// Adds the lines taken since the last call to the count of live lines.
-    pub(crate) fn settle(&mut self, stock: &FreeLists) {
+    pub(crate) fn count_taken(&mut self, stock: &FreeLists) {
         if self.num_taken != 0 {
             stock.free.lock().num_live += std::mem::take(&mut self.num_taken);
         }
@@ -210,7 +210,7 @@ mod tests {
         let again: Vec<Handle> = (0..200).map(|_| take(3)).collect();
         assert!(first.chunks(HANDFUL).all(|handful| again.chunks(HANDFUL).any(|other| other == handful)));
         assert!(!again.contains(&other));
-        slots.settle(&stock);
+        slots.count_taken(&stock);
         assert_eq!(stock.num_live(), 201 * 3);
     }
 

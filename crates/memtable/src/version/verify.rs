@@ -8,11 +8,11 @@ use super::{Lists, Version};
 use crate::EntryValue;
 use crate::arena::{Handle, LINE_WORDS, NOTHING, NodeArena, slot_lines};
 use crate::directory;
+use crate::fragments::{Bounds, MIN_CHILDREN};
 use crate::list::Tiers;
 use crate::node::{
     self, Child, DIRECTORY_WORDS, FANOUT_BITS, LeafNode, ListTier, MAX_CHILDREN, NodeHeader, PAGE_VERTICES, VertexBlock,
 };
-use crate::pieces::{Bounds, MIN_CHILDREN};
 use crate::state::AdjacencyTable;
 
 impl<W: EntryValue> Version<W> {
@@ -199,7 +199,7 @@ impl<'a> VersionVerifier<'a> {
             let end = children.get(i + 1).map_or(u64::MAX, |next| u64::from(next.first));
             let last = u64::from(leaf.targets[len - 1]);
             let is_between = leaf.targets[0] >= child.first && (last < end || self.tiers.multigraph && last == end);
-            require(is_between, || format!("leaf {i} is not between its neighbours"))?;
+            require(is_between, || format!("leaf {i} is not between its neighbors"))?;
             targets.extend_from_slice(leaf.targets);
         }
         Ok(())

@@ -231,7 +231,7 @@ proptest! {
         let arcs = |local: u16, entries: ListEntries<'_>| -> Vec<ChangedArc> {
             let list = first + VertexId::from(local);
             let targets = entries.targets.iter().enumerate();
-            targets.map(|(place, &neighbour)| ChangedArc { list, neighbour, data: entries.data(place) }).collect()
+            targets.map(|(place, &neighbor)| ChangedArc { list, neighbor, data: entries.data(place) }).collect()
         };
         let added: Vec<_> = changes.lists().flat_map(|list| arcs(list.local, list.added)).collect();
         let removed: Vec<_> = changes.lists().flat_map(|list| arcs(list.local, list.removed)).collect();

@@ -122,13 +122,13 @@ impl<'a> StoredPage<'a> {
         }
     }
 
-    /// Weights and rows of the entries to `neighbour` in a part of a list. Drops earlier entries from the part, because
+    /// Weights and rows of the entries to `neighbor` in a part of a list. Drops earlier entries from the part, because
     /// callers ask for neighbors in ascending order.
-    pub fn data_to(&self, part: &mut Range<usize>, neighbour: VertexId) -> impl Iterator<Item = ArcData> + use<'_> {
+    pub fn data_to(&self, part: &mut Range<usize>, neighbor: VertexId) -> impl Iterator<Item = ArcData> + use<'_> {
         // Earlier entries were dropped, so the search starts at the part.
-        part.start = lower_bound(&self.targets[..part.end], part.start, part.start, neighbour);
+        part.start = lower_bound(&self.targets[..part.end], part.start, part.start, neighbor);
         let rest = &self.targets[part.clone()];
-        let count = rest.iter().take_while(|&&target| target == neighbour).count();
+        let count = rest.iter().take_while(|&&target| target == neighbor).count();
         (part.start..part.start + count).map(|place| ArcData {
             row: self.rows.get(place).copied().unwrap_or(0),
             weight: match self.weights {

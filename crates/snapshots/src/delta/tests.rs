@@ -36,8 +36,8 @@ fn open(disk: &FaultStorage, file: &WrittenFile, options: &GraphOptions) -> crat
     Ok(DeltaFile::open(&file, options)?.deltas().to_vec())
 }
 
-fn arc(list: VertexId, neighbour: VertexId, weight: u64) -> ChangedArc {
-    ChangedArc { list, neighbour, data: ArcData::of_weight(weight) }
+fn arc(list: VertexId, neighbor: VertexId, weight: u64) -> ChangedArc {
+    ChangedArc { list, neighbor, data: ArcData::of_weight(weight) }
 }
 
 /// Data of the arc with this number: weights descend as rows ascend.
@@ -71,7 +71,7 @@ fn arcs(delta: &Delta, direction: Direction) -> (Vec<ChangedArc>, Vec<ChangedArc
             let arcs_of = |entries: ListEntries<'_>| -> Vec<ChangedArc> {
                 let targets = entries.targets.iter().enumerate();
                 targets
-                    .map(|(i, &target)| ChangedArc { list: vertex, neighbour: target, data: entries.data(i) })
+                    .map(|(i, &target)| ChangedArc { list: vertex, neighbor: target, data: entries.data(i) })
                     .collect()
             };
             added.extend(arcs_of(list.added));
@@ -88,7 +88,7 @@ fn deltas_come_back_from_a_pack() {
     for (weight_type, edge_properties) in weight_types.into_iter().flat_map(|of| [(of, false), (of, true)]) {
         let disk = FaultStorage::default();
         let options = GraphOptions { edge_properties, ..options(weight_type) };
-        let arc = |list, neighbour, number| ChangedArc { list, neighbour, data: data(&options, number) };
+        let arc = |list, neighbor, number| ChangedArc { list, neighbor, data: data(&options, number) };
         let directions = [
             (vec![arc(0, 5, 9), arc(0, 7, 2), arc(2047, 1, 4)], vec![arc(0, 6, 1)]),
             (vec![arc(2100, 0, 1)], vec![arc(5, 0, 3), arc(5, 2, 3), arc(1500, 1024, 6)]),
@@ -210,7 +210,7 @@ fn rows_that_break_a_rule_are_not_written() {
     says(&options(None), &twice(&[4, 5], &[]), "0 rows expected, 2 found");
     twice(&[4, 5], &[2, 1])(&mut writer(&FaultStorage::default(), &weighted, 1)).unwrap();
     // A row appears in a list once, whatever its weight.
-    let of_row = |weight| [ChangedArc { list: 9, neighbour: 8, data: ArcData { row: 3, weight } }];
+    let of_row = |weight| [ChangedArc { list: 9, neighbor: 8, data: ArcData { row: 3, weight } }];
     let append = |file: &mut DeltaWriter| {
         file.begin_delta(1, 2, BOUND, &[], &[])?;
         file.append_arcs(Direction::Out, &of_row(1), &of_row(2))
@@ -341,7 +341,7 @@ fn spilled_delta_equals_unspilled_delta() {
     for (edge_properties, num_sections, least_bytes) in [(false, 4, 9 << 20), (true, 6, 18 << 20)] {
         let options = GraphOptions { edge_properties, ..options(Some(WeightType::F32)) };
         let disk = Arc::new(FaultStorage::new(FaultPlan::Never));
-        let arc = |list: u32, neighbour: u32| ChangedArc { list, neighbour, data: data(&options, 4) };
+        let arc = |list: u32, neighbor: u32| ChangedArc { list, neighbor, data: data(&options, 4) };
         // More than a megabyte of targets, of weights and of rows, in sections of both directions.
         let arcs: Vec<_> = (0..BOUND as u32).flat_map(|list| (0..300).map(move |i| arc(list, 7 * i))).collect();
         let [plain, spilled] = [false, true].map(|spills| {
@@ -537,8 +537,8 @@ fn write_difference(file: &mut DeltaWriter, version: u32, old: &Arcs, new: &Arcs
     for direction in DIRECTIONS {
         let arcs = |a: &Arcs, b: &Arcs| -> Vec<ChangedArc> {
             let difference = a.difference(b).map(|&(source, target, data)| match direction {
-                Direction::Out => ChangedArc { list: source, neighbour: target, data },
-                Direction::In => ChangedArc { list: target, neighbour: source, data },
+                Direction::Out => ChangedArc { list: source, neighbor: target, data },
+                Direction::In => ChangedArc { list: target, neighbor: source, data },
             });
             let mut arcs: Vec<_> = difference.collect();
             arcs.sort_unstable();

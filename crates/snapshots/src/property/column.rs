@@ -458,7 +458,7 @@ impl ColumnFile {
         let bytes = self.bytes.touch(column.bytes.start + first as usize..column.bytes.start + last as usize)?;
         // Relative to the range, so that only its bytes are copied.
         let offsets = ends.iter().map(|end| (end - first) as i64).collect();
-        PropertyColumn::from_pieces(column.property_type, offsets, bytes.to_vec(), nulls).map_err(|error| {
+        PropertyColumn::from_buffers(column.property_type, offsets, bytes.to_vec(), nulls).map_err(|error| {
             let what = format!("column {}, strings from {} on: {error}", column.number, range.start);
             self.offsets.corrupt(at, what)
         })

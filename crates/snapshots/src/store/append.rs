@@ -364,7 +364,7 @@ pub(crate) fn check_arcs(changes: &DeltaChanges<'_>, options: &GraphOptions) -> 
             if !arcs.is_sorted() || (!options.multigraph && has_pair(arcs)) {
                 return bad("changed arcs are not sorted, or stand twice");
             }
-            if arcs.iter().any(|arc| arc.list.max(arc.neighbour) as usize >= changes.vertex_bound) {
+            if arcs.iter().any(|arc| arc.list.max(arc.neighbor) as usize >= changes.vertex_bound) {
                 return bad("a changed arc has an end that is no vertex");
             }
         }
@@ -379,5 +379,5 @@ pub(crate) fn check_arcs(changes: &DeltaChanges<'_>, options: &GraphOptions) -> 
 
 /// Whether two successive arcs have equal ends.
 fn has_pair(arcs: &[ChangedArc]) -> bool {
-    arcs.windows(2).any(|pair| (pair[0].list, pair[0].neighbour) == (pair[1].list, pair[1].neighbour))
+    arcs.windows(2).any(|pair| (pair[0].list, pair[0].neighbor) == (pair[1].list, pair[1].neighbor))
 }

@@ -74,12 +74,12 @@ impl EdgeChanges {
         for list in net.lists() {
             let vertex = first + VertexId::from(list.local);
             let extend = |arcs: &mut Vec<ChangedArc>, entries: ListEntries<'_>| {
-                let arcs_of_list = entries.targets.iter().enumerate().map(|(place, &neighbour)| ChangedArc {
+                let arcs_of_list = entries.targets.iter().enumerate().map(|(place, &neighbor)| ChangedArc {
                     list: vertex,
-                    neighbour,
+                    neighbor,
                     data: entries.data(place),
                 });
-                arcs.extend(arcs_of_list.filter(|arc| !self.is_undirected || arc.list <= arc.neighbour));
+                arcs.extend(arcs_of_list.filter(|arc| !self.is_undirected || arc.list <= arc.neighbor));
             };
             extend(added, list.added);
             extend(removed, list.removed);

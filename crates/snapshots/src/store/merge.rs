@@ -34,7 +34,7 @@ const MERGE_SHARE: u64 = 16;
 const MIN_CHANGED_ARCS: u64 = 4096;
 
 /// Maintenance runs beside other work, so it takes one part in this many of the memory budget.
-const UPKEEP_SHARE: u64 = 2;
+const MAINTENANCE_SHARE: u64 = 2;
 
 /// Bytes that may be written for each byte that was loaded or appended.
 const WRITE_AMPLIFICATION: u64 = 4;
@@ -97,7 +97,7 @@ impl Store {
             return Ok(None);
         }
         // The caller's own change succeeded, so a lack of memory for maintenance is no error.
-        match self.merge_all(&merging, self.memory().map(|memory| memory / UPKEEP_SHARE), pool, progress) {
+        match self.merge_all(&merging, self.memory().map(|memory| memory / MAINTENANCE_SHARE), pool, progress) {
             Err(Error::Memory { .. }) => Ok(None),
             merged => merged.map(Some),
         }

@@ -17,7 +17,7 @@ use super::filtered::EntryFilter;
 use super::overlay_base::OverlayBase;
 use crate::key::{Key, KeyRef};
 use crate::options::GraphOptions;
-use crate::overlay::{AddedPiece, ListChanges, Overlay};
+use crate::overlay::{AddedFragment, ListChanges, Overlay};
 use crate::property::RowOverlay;
 use crate::vertex_properties::PropertyOverlay;
 use crate::{Error, Result};
@@ -343,7 +343,7 @@ impl Overlay for FilteredOverlay {
         Cow::Borrowed(self.list(direction, vertex).map_or(&[], |list| &list.removed))
     }
 
-    fn for_each_added(&self, direction: Direction, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
+    fn for_each_added(&self, direction: Direction, vertex: VertexId, body: &mut AddedFragment<'_>) -> ControlFlow<()> {
         match self.list(direction, vertex) {
             Some(list) if !list.added.is_empty() => body(&list.added, list.bytes()),
             _ => ControlFlow::Continue(()),

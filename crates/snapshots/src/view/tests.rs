@@ -214,7 +214,7 @@ fn missing(all: &[ModelArc], some: &[ModelArc]) -> Vec<ChangedArc> {
     for arc in all {
         while some.next_if(|other| *other < arc).is_some() {}
         if some.next_if(|other| *other == arc).is_none() {
-            rest.push(ChangedArc { list: arc.0, neighbour: arc.1, data: arc.2 });
+            rest.push(ChangedArc { list: arc.0, neighbor: arc.1, data: arc.2 });
         }
     }
     rest
@@ -501,7 +501,7 @@ fn window_shows_surviving_additions() {
             let view = SnapshotView::window(parts, &deltas[first - 1..last]).unwrap();
             for direction in DIRECTIONS.into_iter().filter(|&direction| view.adjacency(direction).is_some()) {
                 let added = missing(&history.arcs(last, direction), &history.arcs(first - 1, direction));
-                let expected: Vec<_> = added.iter().map(|arc| (arc.list, arc.neighbour, arc.data)).collect();
+                let expected: Vec<_> = added.iter().map(|arc| (arc.list, arc.neighbor, arc.data)).collect();
                 assert!(read(&view, direction) == expected, "seed {seed}, {direction:?} of {first}..{last}");
             }
             let num_arcs = view.num_arcs();

@@ -25,8 +25,8 @@ fn dense() -> GraphOptions {
 
 /// Appends the edge from 0 to `target`.
 fn append_edge(store: &Store, target: u32, vertex_bound: usize, name: Option<&str>) -> anden_snapshots::Result<u32> {
-    let out = [ChangedArc { list: 0, neighbour: target, data: ArcData::default() }];
-    let inward = [ChangedArc { list: target, neighbour: 0, data: ArcData::default() }];
+    let out = [ChangedArc { list: 0, neighbor: target, data: ArcData::default() }];
+    let inward = [ChangedArc { list: target, neighbor: 0, data: ArcData::default() }];
     let changes = DeltaChanges {
         vertex_bound,
         out_added: &out,

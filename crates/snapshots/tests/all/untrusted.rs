@@ -126,7 +126,7 @@ fn read_all_versions(disk: FaultStorage, pool: &Pool) -> Result<()> {
     }
     answer = answer.and(store.diff(last, first).map(|diff| {
         let bound = diff.new_vertices.end.max(1 << 12);
-        assert!(diff.added.iter().chain(&diff.removed).all(|arc| arc.list.max(arc.neighbour) < bound));
+        assert!(diff.added.iter().chain(&diff.removed).all(|arc| arc.list.max(arc.neighbor) < bound));
     }));
     let _ = store.stats();
     store.verify(pool).map(drop).and(answer)

@@ -109,7 +109,7 @@ pub(super) fn read_arcs<W: Weight>(
     if is_weighted {
         graph.read_weighted(Direction::Out, arcs.start, &mut targets, &mut all_weights)?;
     } else {
-        graph.read_neighbours(Direction::Out, arcs.start, &mut targets)?;
+        graph.read_neighbors(Direction::Out, arcs.start, &mut targets)?;
     }
     let arc_bytes = if graph.is_weighted() { 8 } else { 4 };
     let num_bytes = 8 * piece.offsets.len() as u64 + arc_bytes * num_arcs as u64;

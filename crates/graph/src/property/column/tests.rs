@@ -140,7 +140,7 @@ fn arrays_of_other_types_are_refused() {
 #[test]
 fn bytes_of_files_are_checked() {
     let text = |offsets: &[i64], bytes: &[u8]| {
-        PropertyColumn::from_pieces(PropertyType::String, offsets.to_vec(), bytes.to_vec(), None)
+        PropertyColumn::from_buffers(PropertyType::String, offsets.to_vec(), bytes.to_vec(), None)
     };
     assert_eq!(text(&[0, 2, 2], "ü".as_bytes()).unwrap().get(0), PropertyValue::String("ü"));
     for (offsets, bytes) in [
@@ -173,7 +173,7 @@ fn columns_come_back_from_bytes() {
             let again = match (column.fixed_bytes(), column.pieces()) {
                 (Some(bytes), _) => PropertyColumn::from_fixed_bytes(property_type, &bytes, nulls),
                 (None, Some((offsets, bytes))) => {
-                    PropertyColumn::from_pieces(property_type, offsets.to_vec(), bytes.to_vec(), nulls)
+                    PropertyColumn::from_buffers(property_type, offsets.to_vec(), bytes.to_vec(), nulls)
                 }
                 (None, None) => panic!("{property_type}"),
             };

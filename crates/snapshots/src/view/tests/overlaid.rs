@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{Added, AddedPiece, KeyRef, ListChanges, OverlayBase};
+use crate::{Added, AddedFragment, KeyRef, ListChanges, OverlayBase};
 
 /// The changes from one version to a younger one.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl AddedList {
         let bytes: Vec<u8> = arcs.iter().flat_map(bytes_of).collect();
         let mut words = vec![0; bytes.len().div_ceil(size_of::<u64>())];
         bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(&bytes);
-        Self { targets: arcs.iter().map(|arc| arc.neighbour).collect(), words, num_bytes: bytes.len() }
+        Self { targets: arcs.iter().map(|arc| arc.neighbor).collect(), words, num_bytes: bytes.len() }
     }
 
     fn bytes(&self) -> &[u8] {
@@ -86,10 +86,10 @@ impl Overlay for Step {
     }
 
     fn removed(&self, direction: Direction, vertex: VertexId) -> Cow<'_, [VertexId]> {
-        of_list(&self.changes[direction as usize].1, vertex).map(|arc| arc.neighbour).collect()
+        of_list(&self.changes[direction as usize].1, vertex).map(|arc| arc.neighbor).collect()
     }
 
-    fn for_each_added(&self, direction: Direction, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
+    fn for_each_added(&self, direction: Direction, vertex: VertexId, body: &mut AddedFragment<'_>) -> ControlFlow<()> {
         let Some(list) = self.added[direction as usize].get(&vertex) else { return ControlFlow::Continue(()) };
         let entry_bytes = list.num_bytes / list.targets.len();
         // In fragments of two entries.
@@ -149,7 +149,7 @@ fn overlay_over_snapshot_shows_the_newer_version() {
                 for &direction in &directions {
                     let (added, removed) = &step.changes[direction as usize];
                     added.iter().for_each(|arc| overlay_base.mark_dirty(direction, arc.list));
-                    removed.iter().for_each(|arc| overlay_base.mark_tombstoned(direction, arc.list, arc.neighbour));
+                    removed.iter().for_each(|arc| overlay_base.mark_tombstoned(direction, arc.list, arc.neighbor));
                 }
                 views.push((to, overlay_base.overlaid(step)));
                 for (version, view) in &views {
@@ -186,7 +186,7 @@ fn tombstone_over_damaged_page_is_damage() {
     let view = SnapshotView::open(history.parts(&history.base(0, PLENTY), Vec::new(), 1)).unwrap();
     let overlay_base = OverlayBase::new(&view, 3000);
     let step = history.step(0, 2);
-    step.changes[0].1.iter().for_each(|arc| overlay_base.mark_tombstoned(Direction::Out, arc.list, arc.neighbour));
+    step.changes[0].1.iter().for_each(|arc| overlay_base.mark_tombstoned(Direction::Out, arc.list, arc.neighbor));
     let view = overlay_base.overlaid(step);
     assert_eq!((view.degree(Direction::Out, 0), view.rough_degree(Direction::Out, 0)), (0, 0));
     assert!(view.check().unwrap_err().to_string().contains("a target below 2000 expected, 2500 found"));

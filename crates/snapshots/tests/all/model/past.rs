@@ -176,9 +176,9 @@ impl Content {
         let (mut out, mut inward) = (Vec::new(), Vec::new());
         let has_in_lists = self.options.graph_kind == GraphKind::Directed && self.options.in_edges;
         for (source, target, &data) in self.graph.arcs() {
-            out.push(ChangedArc { list: source, neighbour: target, data });
+            out.push(ChangedArc { list: source, neighbor: target, data });
             if has_in_lists {
-                inward.push(ChangedArc { list: target, neighbour: source, data });
+                inward.push(ChangedArc { list: target, neighbor: source, data });
             }
         }
         out.sort_unstable();
@@ -192,7 +192,7 @@ impl Content {
 
     /// The edges as arcs. An undirected edge starts at its smaller end.
     pub fn edge_arcs(&self) -> Vec<ChangedArc> {
-        self.graph.edges().map(|(list, neighbour, &data)| ChangedArc { list, neighbour, data }).collect()
+        self.graph.edges().map(|(list, neighbor, &data)| ChangedArc { list, neighbor, data }).collect()
     }
 
     /// The changes from `old` to this graph.
@@ -299,7 +299,7 @@ impl Content {
     ) -> Result<()> {
         let mut degrees = vec![0; self.keys.len()];
         arcs.iter().for_each(|arc| degrees[arc.list as usize] += 1);
-        let targets: Vec<VertexId> = arcs.iter().map(|arc| arc.neighbour).collect();
+        let targets: Vec<VertexId> = arcs.iter().map(|arc| arc.neighbor).collect();
         let weights: Vec<W> = arcs.iter().filter_map(|arc| weight(arc.data.weight)).collect();
         let rows = arcs.iter().filter(|_| self.options.has_rows()).map(|arc| arc.data.row);
         writer.append(direction, &degrees, &targets, &weights, &rows.collect::<Vec<_>>())
@@ -352,20 +352,20 @@ impl Content {
         let mut finder = view.finder();
         for arcs in out.chunk_by(|a, b| a.list == b.list) {
             let list = arcs[0].list;
-            let mut wanted: Vec<VertexId> = arcs.iter().map(|arc| arc.neighbour).collect();
+            let mut wanted: Vec<VertexId> = arcs.iter().map(|arc| arc.neighbor).collect();
             wanted.dedup();
             let mut found = Vec::new();
             finder.find(list, wanted.iter().copied(), |place, data| {
-                found.push(ChangedArc { list, neighbour: wanted[place], data });
+                found.push(ChangedArc { list, neighbor: wanted[place], data });
             })?;
             found.sort_unstable();
             assert_eq!(found, arcs);
             // Descending, one by one: a search must not skip entries that a later search needs.
-            for &neighbour in wanted.iter().rev() {
+            for &neighbor in wanted.iter().rev() {
                 let mut found = Vec::new();
-                finder.find(list, [neighbour], |_, data| found.push(ChangedArc { list, neighbour, data }))?;
+                finder.find(list, [neighbor], |_, data| found.push(ChangedArc { list, neighbor, data }))?;
                 found.sort_unstable();
-                assert!(found.iter().eq(arcs.iter().filter(|arc| arc.neighbour == neighbour)));
+                assert!(found.iter().eq(arcs.iter().filter(|arc| arc.neighbor == neighbor)));
             }
         }
         Ok(())
@@ -393,15 +393,15 @@ fn arcs_of(view: &SnapshotView, direction: Direction) -> Vec<ChangedArc> {
         if view.check().is_ok() {
             assert_eq!(degree, targets.len(), "{direction:?} {list}");
             for column in [&weights, &rows].into_iter().flatten() {
-                let neighbours = column.iter().map(|&(neighbour, _)| neighbour);
-                assert!(neighbours.eq(targets.iter().copied()), "{direction:?} {list}");
+                let neighbors = column.iter().map(|&(neighbor, _)| neighbor);
+                assert!(neighbors.eq(targets.iter().copied()), "{direction:?} {list}");
             }
         }
         let of = |column: &Option<Column>, place: usize| column.as_ref().map_or(0, |column| column[place].1);
         let len = [&weights, &rows].into_iter().flatten().map(Vec::len).fold(targets.len(), usize::min);
-        let found = targets[..len].iter().enumerate().map(|(place, &neighbour)| {
+        let found = targets[..len].iter().enumerate().map(|(place, &neighbor)| {
             let data = ArcData { row: of(&rows, place), weight: of(&weights, place) };
-            ChangedArc { list, neighbour, data }
+            ChangedArc { list, neighbor, data }
         });
         arcs.extend(found);
     }
@@ -436,7 +436,7 @@ fn with_rows(view: &SnapshotView, direction: Direction, list: VertexId) -> Colum
         ControlFlow::Continue(())
     };
     let _ = view.for_each_row(direction, list, body);
-    column.sort_by_key(|&(neighbour, _)| neighbour);
+    column.sort_by_key(|&(neighbor, _)| neighbor);
     column
 }
 
@@ -447,7 +447,7 @@ fn weighted<W: Weight>(view: &SnapshotView, direction: Direction, list: VertexId
         ControlFlow::Continue(())
     };
     let _ = view.for_each_weighted_fragment(direction, list, body);
-    column.sort_by_key(|&(neighbour, _)| neighbour);
+    column.sort_by_key(|&(neighbor, _)| neighbor);
     column
 }
 

@@ -45,7 +45,7 @@ impl NeighborListForm {
 }
 
 /// The adjacency lists of a graph, presented as those of a simple graph.
-pub(super) struct Neighbours<'a, G> {
+pub(super) struct SimpleNeighbors<'a, G> {
     graph: &'a G,
     form: NeighborListForm,
 }
@@ -71,7 +71,7 @@ impl NeighborScratch {
     }
 }
 
-impl<'a, G: Graph> Neighbours<'a, G> {
+impl<'a, G: Graph> SimpleNeighbors<'a, G> {
     pub(super) fn new(graph: &'a G) -> Self {
         Self { graph, form: NeighborListForm::of(graph) }
     }
@@ -184,7 +184,7 @@ impl<'a, G: Graph> Neighbours<'a, G> {
                 if self.form == NeighborListForm::Plain {
                     self.count_entries(vertices, degrees);
                 } else {
-                    self.count_neighbours(vertices, &mut scratch, degrees);
+                    self.count_neighbors(vertices, &mut scratch, degrees);
                 }
             }
         });
@@ -204,7 +204,7 @@ impl<'a, G: Graph> Neighbours<'a, G> {
         });
     }
 
-    fn count_neighbours(&self, vertices: Range<VertexId>, scratch: &mut NeighborScratch, degrees: &[AtomicU32]) {
+    fn count_neighbors(&self, vertices: Range<VertexId>, scratch: &mut NeighborScratch, degrees: &[AtomicU32]) {
         for v in vertices {
             let mut count = 0;
             self.for_each_piece(v, scratch, |list| list, |piece| count += piece.len());

@@ -55,15 +55,15 @@ impl<W: EntryValue> Carry<W> {
     }
 
     /// Appends a fragment with its planned changes.
-    pub(crate) fn append_planned<C: Change<W>>(&mut self, piece: (&[VertexId], &[W]), changes: &[C]) {
+    pub(crate) fn append_planned<C: Change<W>>(&mut self, fragment: (&[VertexId], &[W]), changes: &[C]) {
         let start = self.targets.len();
-        let end = start + self.plan.len_after(piece.0.len());
+        let end = start + self.plan.len_after(fragment.0.len());
         self.targets.resize(end, 0);
         if W::WORDS > 0 {
             self.values.resize(end, W::zeroed());
         }
         let new_values = if W::WORDS > 0 { &mut self.values[start..] } else { &mut [] };
-        self.plan.write(piece, changes, (&mut self.targets[start..], new_values));
+        self.plan.write(fragment, changes, (&mut self.targets[start..], new_values));
     }
 
     pub(crate) fn append(&mut self, targets: &[VertexId], values: &[W]) {
