@@ -151,6 +151,12 @@ pub fn weight_type(value: &Bound<'_, PyAny>) -> Result<WeightType> {
 
 /// A policy of prefetching.
 pub fn prefetch(value: &Bound<'_, PyAny>) -> Result<Prefetch> {
+    // The parser knows both spellings of a neighborhood; `word` makes the message for all other text.
+    if let Ok(text) = value.extract::<&str>()
+        && let Ok(policy) = text.parse()
+    {
+        return Ok(policy);
+    }
     word(value, &Prefetch::ALL.map(|policy| (policy, policy.name())))
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anden::export::ExportFormat;
 use anden::session::{Io, Prefetch};
 use anden_formats::OutputContent;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 
 use super::parse;
@@ -43,7 +43,11 @@ pub struct Selection {
 }
 
 fn prefetch_policies() -> impl TypedValueParser<Value = Prefetch> {
-    PossibleValuesParser::new(Prefetch::ALL.map(Prefetch::name)).try_map(|name| name.parse::<Prefetch>())
+    let names = Prefetch::ALL.map(|policy| match policy {
+        Prefetch::Neighborhood => PossibleValue::new(policy.name()).alias("neighborhood"),
+        _ => PossibleValue::new(policy.name()),
+    });
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Prefetch>())
 }
 
 fn ways_to_read() -> impl TypedValueParser<Value = Io> {

@@ -83,7 +83,7 @@ fn how_files_are_read_changes_no_answer() {
     };
     let expected = answer(&[]);
     assert_eq!(answer(&["--io", "pread"]), expected);
-    for policy in ["auto", "off", "neighbourhood", "sequential", "frontier"] {
+    for policy in ["auto", "off", "neighbourhood", "neighborhood", "sequential", "frontier"] {
         assert_eq!(answer(&["--prefetch", policy]), expected, "{policy}");
     }
     let khop = ["query", "db", "khop", "1", "2", "--json"];

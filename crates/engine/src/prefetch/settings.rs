@@ -77,6 +77,8 @@ impl FromStr for Prefetch {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
+        // Both spellings are accepted; `name` and the messages have the paper's.
+        let name = if name == "neighborhood" { Self::Neighborhood.name() } else { name };
         named(name, &Self::ALL, Self::name, "a policy of prefetching")
     }
 }
@@ -117,6 +119,7 @@ mod tests {
     fn names_lead_back() {
         assert!(Prefetch::ALL.into_iter().all(|policy| policy.name().parse() == Ok(policy)));
         assert!(Io::ALL.into_iter().all(|io| io.name().parse() == Ok(io)));
+        assert_eq!("neighborhood".parse(), Ok(Prefetch::Neighborhood));
         let error = "ahead".parse::<Prefetch>().unwrap_err();
         assert!(error.contains("ahead is not") && error.contains("auto, off, neighbourhood"), "{error}");
     }
