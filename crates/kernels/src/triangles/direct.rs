@@ -5,6 +5,7 @@
 //! triangle, and are skipped.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anden_base::VertexId;
 use anden_graph::{Direction, Graph, GraphKind, Page};
@@ -18,11 +19,11 @@ const SAMPLED: usize = 1 << 10;
 /// The most comparisons for each arc. The build of an oriented copy takes the time of about as many.
 const MOST_STEPS: u64 = 16;
 
-/// Whether the count on the lists is cheaper than the build of an oriented copy. It needs lists that hold all neighbors
-/// once.
+/// Whether the count on the lists is cheaper than the build of an oriented copy. It needs out-lists that hold all
+/// neighbors once: those of an undirected graph, or of a directed one in which each edge has its reverse.
 pub(super) fn is_cheaper(ctx: &Context<'_>, graph: &impl Graph) -> bool {
-    let is_possible = graph.graph_kind() == GraphKind::Undirected && !graph.is_multigraph();
-    if !is_possible || ctx.reads_from_disk(graph) {
+    let is_directed = graph.graph_kind() == GraphKind::Directed;
+    if graph.is_multigraph() || is_directed && !graph.has_lists(Direction::In) || ctx.reads_from_disk(graph) {
         return false;
     }
     let bound = graph.vertex_bound();
@@ -30,9 +31,12 @@ pub(super) fn is_cheaper(ctx: &Context<'_>, graph: &impl Graph) -> bool {
     if !ctx.allows((ctx.pool.num_threads() * bound * size_of::<VertexId>()) as u64) {
         return false;
     }
-    let (mut steps, mut arcs) = (0, 0);
+    let (mut steps, mut arcs, mut scratch) = (0, 0, [Vec::new(), Vec::new()]);
     for vertex in (0..bound).step_by((bound / SAMPLED).max(1)) {
         let vertex = vertex as VertexId;
+        if is_directed && !has_equal_lists(graph, vertex, &mut scratch) {
+            return false;
+        }
         arcs += graph.degree(Direction::Out, vertex) as u64;
         let mut num_smaller = 0;
         let _ = graph.for_each_fragment(Direction::Out, vertex, |list| {
@@ -47,7 +51,50 @@ pub(super) fn is_cheaper(ctx: &Context<'_>, graph: &impl Graph) -> bool {
             if steps > MOST_STEPS * bound as u64 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
     }
-    steps <= MOST_STEPS * arcs
+    // All lists are compared last, because that reads the whole graph.
+    steps <= MOST_STEPS * arcs && (!is_directed || is_symmetric(ctx, graph))
+}
+
+/// Whether each vertex of a directed graph has equal out-lists and in-lists. A cancelled search may say no.
+fn is_symmetric(ctx: &Context<'_>, graph: &impl Graph) -> bool {
+    let is_refuted = AtomicBool::new(false);
+    ctx.pool.for_each_chunk(0..graph.vertex_bound(), 16 * GRAIN, |_, mut chunk| {
+        let mut scratch = [Vec::new(), Vec::new()];
+        let must_end = is_refuted.load(Ordering::Relaxed) || ctx.progress.is_cancelled();
+        if must_end || !chunk.all(|vertex| has_equal_lists(graph, vertex as VertexId, &mut scratch)) {
+            is_refuted.store(true, Ordering::Relaxed);
+        }
+    });
+    !is_refuted.into_inner()
+}
+
+/// Whether the out-list and the in-list of a vertex are equal.
+fn has_equal_lists(graph: &impl Graph, vertex: VertexId, scratch: &mut [Vec<VertexId>; 2]) -> bool {
+    let degree = graph.degree(Direction::Out, vertex);
+    if graph.degree(Direction::In, vertex) != degree {
+        return false;
+    }
+    // Nearly all lists are one fragment, which is compared in place. `None`: a list has several.
+    let mut is_equal = if degree == 0 { Some(true) } else { None };
+    let _ = graph.for_each_fragment(Direction::Out, vertex, |list| {
+        let _ = graph.for_each_fragment(Direction::In, vertex, |other| {
+            is_equal = (list.len() == degree && other.len() == degree).then(|| list == other);
+            ControlFlow::Break(())
+        });
+        ControlFlow::Break(())
+    });
+    is_equal.unwrap_or_else(|| {
+        for (list, direction) in scratch.iter_mut().zip([Direction::Out, Direction::In]) {
+            list.clear();
+            let _ = graph.for_each_fragment(direction, vertex, |fragment| {
+                list.extend_from_slice(fragment);
+                ControlFlow::Continue(())
+            });
+            // Fragments are ascending each, not together.
+            list.sort_unstable();
+        }
+        scratch[0] == scratch[1]
+    })
 }
 
 /// The number of triangles. The caller checks the graph and the cancellation.

@@ -95,6 +95,29 @@ fn graphs_of_small_degree_need_no_copy() {
     assert!(copy_bytes(&complete(60)) > 0);
 }
 
+#[test]
+fn symmetric_directed_graphs_need_no_copy() {
+    let pool = Pool::new(2).expect("threads start");
+    // As the strip above, with both arcs of each edge, but for one arc.
+    let strip = |missing: Option<(u32, u32)>| {
+        let mut builder = CsrBuilder::<u32>::new(GraphKind::Directed, 3000);
+        let edges = (2..3000).flat_map(|v| [(v, v - 1), (v, v - 2)]);
+        let arcs = edges.flat_map(|(a, b)| [(a, b), (b, a)]).filter(|&arc| Some(arc) != missing);
+        arcs.for_each(|(a, b)| builder.edge(a, b, 1));
+        builder.build().expect("edges are in range")
+    };
+    let copy_bytes = |graph: &anden_graph::Csr| {
+        triangles(&Context::new(&pool), graph, &TriangleParams::default()).expect("nothing limits it").copy_bytes
+    };
+    // A missing arc at the start is found by the sample, one at the end by the comparison of all lists.
+    for (missing, needs_copy) in [(None, false), (Some((2, 1)), true), (Some((2998, 2999)), true)] {
+        let strip = strip(missing);
+        assert_eq!(copy_bytes(&strip) > 0, needs_copy, "without {missing:?}");
+        assert_eq!(check(&format!("strip without {missing:?}"), &strip), 2997);
+        assert_eq!(check(&format!("strip in pieces without {missing:?}"), &FragmentedGraph::new(&strip)), 2997);
+    }
+}
+
 fn complete(num_vertices: u32) -> anden_graph::Csr {
     let mut builder = CsrBuilder::<u32>::new(GraphKind::Undirected, num_vertices as usize);
     (0..num_vertices).for_each(|a| (0..a).for_each(|b| builder.edge(a, b, 1)));
