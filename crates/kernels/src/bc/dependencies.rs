@@ -73,16 +73,27 @@ pub(super) fn add<G: Graph>(
 /// Turns `next` from the bitmap of the level after `level` into that of `level`.
 fn replace_bits(ctx: &Context<'_>, next: &AtomicBitmap, later: &[VertexId], level: &[VertexId]) {
     // Clears the old bits only: clearing the whole map would cost a pass over it at each level.
-    each_word(ctx, later, |word, bit| {
-        next.words()[word].fetch_and(!bit, Ordering::Relaxed);
-    });
-    each_word(ctx, level, |word, bit| {
-        next.words()[word].fetch_or(bit, Ordering::Relaxed);
-    });
+    write_bits(ctx, next, later, false);
+    write_bits(ctx, next, level, true);
 }
 
-fn each_word(ctx: &Context<'_>, level: &[VertexId], body: impl Fn(usize, u64) + Sync) {
-    ctx.pool.for_each_chunk(0..level.len(), 1 << 14, |_, chunk| {
-        level[chunk].iter().for_each(|&v| body(v as usize / 64, 1 << (v % 64)));
+/// Vertices of a level whose bits one thread writes faster than several with locked instructions.
+const SERIAL: usize = 1 << 14;
+
+/// Sets (or clears) the bits of these vertices. No other thread may write to the bitmap.
+pub(super) fn write_bits(ctx: &Context<'_>, bits: &AtomicBitmap, vertices: &[VertexId], is_set: bool) {
+    if vertices.len() <= SERIAL {
+        return vertices.iter().for_each(|&v| bits.write_alone(v as usize, is_set));
+    }
+    ctx.pool.for_each_chunk(0..vertices.len(), SERIAL, |_, chunk| {
+        for &v in &vertices[chunk] {
+            let (word, bit) = (&bits.words()[v as usize / 64], 1 << (v % 64));
+            // Workers share words.
+            if is_set {
+                word.fetch_or(bit, Ordering::Relaxed)
+            } else {
+                word.fetch_and(!bit, Ordering::Relaxed)
+            };
+        }
     });
 }

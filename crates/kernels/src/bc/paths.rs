@@ -6,6 +6,7 @@ use anden_base::VertexId;
 use anden_base::bitmap::{AtomicBitmap, Bitmap};
 use anden_graph::Graph;
 
+use super::dependencies::write_bits;
 use crate::vertex_subset::Members;
 use crate::{Beamer, Context, EdgeFunctor, EdgeMapOptions, Policy, Result, VertexSubset, edge_map, vertex_map};
 
@@ -133,9 +134,12 @@ pub(super) fn count<G: Graph>(
     let mut beamer = Beamer::new(graph.num_arcs()).with_thresholds(ALPHA, Beamer::BETA);
     while !frontier.is_empty() {
         // Marked before the step: an edge inside a level is on no shortest path.
-        vertex_map(ctx, &frontier, |v| {
-            count.finished.set(v as usize);
-        });
+        match frontier.members() {
+            Members::Sparse(list) => write_bits(ctx, &count.finished, list, true),
+            _ => vertex_map(ctx, &frontier, |v| {
+                count.finished.set(v as usize);
+            }),
+        }
         // From a disk, the backward pass reads lists in stored order. In memory, it prefetches them in any order.
         levels.push(&frontier, graph.is_listening() || ctx.reads_from_disk(graph));
         // The count of a target leaves 0 once, so targets are distinct.
