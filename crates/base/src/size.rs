@@ -26,12 +26,12 @@ pub fn parse_size(text: &str) -> Option<u64> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
     let (number, unit) = text.split_at(digits);
     let unit = unit.trim_start();
-    let shift = match unit.to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
-        "" => 0,
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        "t" => 40,
+    let shift = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
         _ => return None,
     };
     let bytes = match number.parse::<u64>() {
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(parse_size("1.5k"), Some(1536));
         assert_eq!(parse_size("800"), Some(800));
         assert_eq!(parse_size("104.9 MiB"), Some(109_995_622));
-        for bad in ["", "M", "0", "-1G", "4Q", "1..2", "99999999999999999999G"] {
+        for bad in ["", "M", "0", "-1G", "4Q", "1..2", "4bb", "4ib", "4ii", "99999999999999999999G"] {
             assert_eq!(parse_size(bad), None, "{bad}");
         }
     }

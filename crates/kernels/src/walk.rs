@@ -18,6 +18,17 @@ pub(crate) const READ_BYTES: u64 = 4096;
 /// If one in this many lists is wanted, all are read: skipping the lists between saves no time.
 const DENSE: usize = 8;
 
+/// `count` vertices spread evenly over the ids below `bound`, or all if these are fewer; equal in every run.
+pub(crate) fn sample(bound: usize, count: usize) -> impl Iterator<Item = VertexId> {
+    // Steps of the golden ratio follow no period of the ids, such as the rows of a grid.
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    let is_whole = bound <= count;
+    (0..count.min(bound) as u64).map(move |index| match is_whole {
+        true => index as VertexId,
+        false => ((u128::from(index.wrapping_mul(STEP)) * bound as u128) >> 64) as VertexId,
+    })
+}
+
 /// Calls `body(worker, vertices)` with chunks of all vertices, from all workers. `body` reads their lists in order, or
 /// only those of the `wanted` vertices.
 ///

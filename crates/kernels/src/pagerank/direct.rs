@@ -7,7 +7,7 @@ use anden_graph::{DensePage, Direction, Graph, Page, PageOffset};
 
 use super::score::{BLOCK, PageRankBlockSums, PageRankState, Round, Score};
 use crate::Context;
-use crate::walk::for_each_out_list;
+use crate::walk::{for_each_out_list, sample};
 
 /// The bytes of contributions that stay in the second-level cache.
 const CACHED_BYTES: usize = 1 << 20;
@@ -35,12 +35,12 @@ pub(super) fn is_better<T: Score>(graph: &impl Graph, num_rounds: u32) -> bool {
         return false;
     }
     let (mut num_near, mut num_seen) = (0, 0);
-    for vertex in (0..bound).step_by(bound / SAMPLED_LISTS) {
-        let _ = graph.for_each_fragment(Direction::In, vertex as VertexId, |list| {
+    for vertex in sample(bound, SAMPLED_LISTS) {
+        let _ = graph.for_each_fragment(Direction::In, vertex, |list| {
             let entries = list.iter().step_by(list.len().div_ceil(SAMPLED_ENTRIES).max(1));
             for &source in entries {
                 num_seen += 1;
-                num_near += usize::from((source as usize).abs_diff(vertex) < num_cached / 2);
+                num_near += usize::from((source.abs_diff(vertex) as usize) < num_cached / 2);
             }
             // The first fragment suffices for a sample.
             ControlFlow::Break(())

@@ -7,7 +7,7 @@ use anden_graph::{Direction, Distance, Graph, Parts, Weight, WeightType, Weighte
 use parking_lot::Mutex;
 
 use crate::vertex_subset::CHUNK;
-use crate::walk::walk;
+use crate::walk::{sample, walk};
 use crate::{Context, Error, Result};
 
 /// Statistics of a graph's weights and degrees, for kernels that add weights.
@@ -63,14 +63,9 @@ const SAMPLED_VERTICES: usize = 1 << 12;
 /// The number of sampled lists announced at a time.
 const ANNOUNCED: usize = 256;
 
-/// Vertices at even distances, equal in every run.
-fn sample(graph: &impl Graph) -> impl Iterator<Item = usize> {
-    let bound = graph.vertex_bound();
-    (0..bound).step_by((bound / SAMPLED_VERTICES).max(1))
-}
-
 fn typical_degree(graph: &impl Graph) -> f64 {
-    let mut degrees: Vec<usize> = sample(graph).map(|v| graph.degree(Direction::Out, v as VertexId)).collect();
+    let mut degrees: Vec<usize> =
+        sample(graph.vertex_bound(), SAMPLED_VERTICES).map(|v| graph.degree(Direction::Out, v)).collect();
     degrees.sort_unstable();
     let (num_sampled, num_arcs, mut below) = (degrees.len(), degrees.iter().sum::<usize>(), 0);
     let median = degrees.into_iter().find(|&degree| {
@@ -102,7 +97,7 @@ fn scan<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<Wei
     };
     if W::TYPE == WeightType::U32 {
         let mut tally = WeightTally::<W>::default();
-        let vertices: Vec<VertexId> = sample(graph).map(|v| v as VertexId).collect();
+        let vertices: Vec<VertexId> = sample(graph.vertex_bound(), SAMPLED_VERTICES).collect();
         let ahead = vertices.chunks(ANNOUNCED).skip(1).chain([&[][..]]);
         graph.will_need(Direction::Out, Parts::Weighted, &vertices[..vertices.len().min(ANNOUNCED)]);
         for (part, next) in vertices.chunks(ANNOUNCED).zip(ahead) {

@@ -12,6 +12,7 @@ use anden_graph::{Direction, Graph, GraphKind, Page};
 
 use super::GRAIN;
 use crate::Context;
+use crate::walk::sample;
 
 /// The number of sampled vertices.
 const SAMPLED: usize = 1 << 10;
@@ -32,8 +33,7 @@ pub(super) fn is_cheaper(ctx: &Context<'_>, graph: &impl Graph) -> bool {
         return false;
     }
     let (mut steps, mut arcs, mut scratch) = (0, 0, [Vec::new(), Vec::new()]);
-    for vertex in (0..bound).step_by((bound / SAMPLED).max(1)) {
-        let vertex = vertex as VertexId;
+    for vertex in sample(bound, SAMPLED) {
         if is_directed && !has_equal_lists(graph, vertex, &mut scratch) {
             return false;
         }

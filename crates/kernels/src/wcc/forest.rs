@@ -9,6 +9,8 @@ use anden_base::VertexId;
 use anden_base::simd::prefetch;
 use anden_graph::{Direction, Graph, Page, PageOffset, VertexMask, vertices_of};
 
+use crate::walk::sample;
+
 /// Prefetch distance of pointers, in vertices.
 const LOOKAHEAD: usize = 16;
 
@@ -163,14 +165,10 @@ impl Forest<'_> {
         self.sample().max_by_key(|&v| (graph.degree(Direction::Out, v), Reverse(v)))
     }
 
-    /// Vertices at even distances.
+    /// A sample of the vertices.
     pub(super) fn sample(&self) -> impl Iterator<Item = VertexId> + use<> {
-        const SAMPLES: u64 = 1024;
-        // Steps of the golden ratio spread evenly over any range of ids, equally in every run.
-        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let bound = self.0.len();
-        let places = (0..SAMPLES).map(move |i| (u128::from(i.wrapping_mul(STEP)) * bound as u128) >> 64);
-        places.map(|place| place as VertexId).filter(move |&v| (v as usize) < bound)
+        const SAMPLED: usize = 1024;
+        sample(self.0.len(), SAMPLED)
     }
 
     pub(super) fn link_out_lists<G: Graph>(&self, graph: &G, chunk: Range<VertexId>, skipped: Option<VertexId>) {
