@@ -1,13 +1,17 @@
 //! Matrix Market coordinate files: the banner, the size and the entries.
 //!
-//! A matrix is a graph with its rows as vertices, numbered from 1 (ids start at 0). An entry `i j` is an edge from i to
-//! j, even if its value is zero. The banner decides how entries are read:
+//! A square matrix is a graph with its rows as vertices, numbered from 1 (ids start at 0). An entry `i j` is an edge
+//! from i to j, even if its value is zero. A matrix with other numbers of rows and columns is a bipartite graph: column
+//! j is the vertex with the number of rows plus j. The banner decides how entries are read:
 //!
-//! | symmetry | an entry is | position |
-//! | --- | --- | --- |
-//! | general | a directed edge | anywhere |
-//! | symmetric | an undirected edge | on or below the diagonal |
-//! | skew-symmetric | the edge i → j of its value and j → i of the negated one | below the diagonal |
+//! | symmetry | an entry is |
+//! | --- | --- |
+//! | general | a directed edge |
+//! | symmetric, hermitian | an undirected edge |
+//! | skew-symmetric | the edge i → j of its value and j → i of the negated one |
+//!
+//! The standard puts entries of the last two below the diagonal. Files with the upper triangle are common, so entries on
+//! both sides are read. Complex values are no weights: such a matrix is read as a pattern.
 //!
 //! # Source
 //! R. F. Boisvert, R. Pozo, K. A. Remington: The Matrix Market Exchange Formats, NISTIR 5935, 1996.
@@ -42,8 +46,7 @@ impl InputFormat for MatrixMarket {
     }
 
     fn recognises(&self, text: &[u8]) -> Recognition {
-        let banner = b"%%MatrixMarket";
-        Recognition::likely_if(text.get(..banner.len()).is_some_and(|start| start.eq_ignore_ascii_case(banner)))
+        Recognition::likely_if(is_banner(text))
     }
 
     fn open(&self, input: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
@@ -51,13 +54,19 @@ impl InputFormat for MatrixMarket {
         let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let matrix = Matrix::of_banner(line).map_err(|what| Error::Line { path: input.path.clone(), line: 1, what })?;
         to.direction_known(&input.path, Some(matrix.graph_kind()))?;
-        to.weights_known(&input.path, Some(matrix.field != MatrixField::Pattern))?;
-        if matrix.field != MatrixField::Pattern {
+        to.weights_known(&input.path, Some(matrix.field.has_weights()))?;
+        if matrix.field.has_weights() {
             to.note_weights(&input.path);
         }
-        to.push(input, Box::new(TextInput::new(MatrixLines { matrix, promised: None })));
+        to.push(input, Box::new(TextInput::new(MatrixLines { matrix, size: None })));
         Ok(())
     }
+}
+
+/// Whether a text begins with the word of the banner. Files of some collections have one `%` instead of two.
+fn is_banner(text: &[u8]) -> bool {
+    let begins_with = |word: &[u8]| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    begins_with(b"%%MatrixMarket") || begins_with(b"%MatrixMarket")
 }
 
 /// The type of the values of entries.
@@ -67,6 +76,14 @@ enum MatrixField {
     Pattern,
     Integer,
     Real,
+    /// Entries have two values each, which are no weight.
+    Complex,
+}
+
+impl MatrixField {
+    fn has_weights(self) -> bool {
+        matches!(self, Self::Integer | Self::Real)
+    }
 }
 
 /// The rule by which entries imply other entries.
@@ -94,7 +111,7 @@ impl Matrix {
         let words: Vec<&str> = lower.split_ascii_whitespace().collect();
         let expected = "the banner '%%MatrixMarket matrix coordinate FIELD SYMMETRY'";
         let wrong = || Err(unexpected(expected, Some(line)));
-        let ["%%matrixmarket", "matrix", format, field, symmetry] = words[..] else { return wrong() };
+        let ["%%matrixmarket" | "%matrixmarket", "matrix", format, field, symmetry] = words[..] else { return wrong() };
         match format {
             "coordinate" => {}
             "array" => return Err("the array format lists every entry of a matrix: only coordinate is read".into()),
@@ -104,7 +121,7 @@ impl Matrix {
             "pattern" => MatrixField::Pattern,
             "integer" => MatrixField::Integer,
             "real" | "double" => MatrixField::Real,
-            "complex" => return Err("complex entries are no weights: pattern, integer or real is read".into()),
+            "complex" => MatrixField::Complex,
             _ => return wrong(),
         };
         let symmetry = match symmetry {
@@ -114,7 +131,9 @@ impl Matrix {
                 return Err("a skew-symmetric matrix has values: expected integer or real, found pattern".into());
             }
             "skew-symmetric" => Symmetry::Skew,
-            "hermitian" => return Err("a hermitian matrix is complex: complex entries are no weights".into()),
+            // The entry above the diagonal is the conjugate of that below: without values, the two are one edge.
+            "hermitian" if field == MatrixField::Complex => Symmetry::Symmetric,
+            "hermitian" => return Err("a hermitian matrix is complex: expected complex, found another field".into()),
             _ => return wrong(),
         };
         Ok(Self { field, symmetry })
@@ -128,39 +147,62 @@ impl Matrix {
     /// Parses a line before the entries: the size, or `None` for a comment.
     ///
     /// # Errors
-    /// The line is neither a comment nor the size of a square matrix.
-    fn size_line(self, line: &[u8]) -> Result<Option<PromisedTotals>, String> {
+    /// The line is neither a comment nor the size of a matrix.
+    fn size_line(self, line: &[u8]) -> Result<Option<MatrixSize>, String> {
         if line.is_empty() || line[0] == b'%' {
             return Ok(None);
         }
         let counts: Vec<Option<u64>> =
             line.split(u8::is_ascii_whitespace).filter(|token| !token.is_empty()).map(parse_u64).collect();
-        let [Some(rows), Some(columns), Some(entries)] = counts[..] else {
+        let [Some(num_rows), Some(num_columns), Some(num_entries)] = counts[..] else {
             return Err(unexpected("the size 'rows columns entries'", Some(line)));
         };
-        if rows != columns {
+        if num_rows != num_columns && self.symmetry != Symmetry::General {
             return Err(format!(
-                "expected a square matrix, whose rows and columns are the same vertices, found {rows} rows and \
-                 {columns} columns"
+                "expected as many columns as rows in a symmetric matrix, found {num_rows} rows and {num_columns} columns"
             ));
         }
-        if rows > MAX_VERTICES as u64 {
-            return Err(unexpected(&format!("at most {MAX_VERTICES} rows"), Some(line)));
+        let size = MatrixSize { num_rows, num_columns, num_entries };
+        if num_rows.checked_add(size.num_columns_apart()).is_none_or(|num_vertices| num_vertices > MAX_VERTICES as u64)
+        {
+            return Err(unexpected(&format!("at most {MAX_VERTICES} rows and columns"), Some(line)));
         }
-        let edges_each = if self.symmetry == Symmetry::Skew { 2 } else { 1 };
-        Ok(Some(PromisedTotals { num_vertices: rows, num_arcs: entries, edges_each, noun: "entries" }))
+        Ok(Some(size))
     }
 
     /// Whether the matrix may store an entry at this position.
     #[inline(always)]
-    fn admits(self, row: u64, column: u64, num_vertices: u64) -> bool {
+    fn admits(self, row: u64, column: u64, size: MatrixSize) -> bool {
         row.min(column) != 0
-            && row.max(column) <= num_vertices
-            && match self.symmetry {
-                Symmetry::General => true,
-                Symmetry::Symmetric => row >= column,
-                Symmetry::Skew => row > column,
-            }
+            && row <= size.num_rows
+            && column <= size.num_columns
+            && (self.symmetry != Symmetry::Skew || row != column)
+    }
+
+    /// The number of edges of an entry.
+    fn edges_each(self) -> usize {
+        if self.symmetry == Symmetry::Skew { 2 } else { 1 }
+    }
+}
+
+/// The size line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct MatrixSize {
+    num_rows: u64,
+    num_columns: u64,
+    num_entries: u64,
+}
+
+impl MatrixSize {
+    /// The number of columns that are vertices of their own: none in a square matrix.
+    fn num_columns_apart(self) -> u64 {
+        if self.num_rows == self.num_columns { 0 } else { self.num_columns }
+    }
+
+    /// What is added to the number of a column to get that of its vertex.
+    #[inline(always)]
+    fn first_column(self) -> u64 {
+        if self.num_rows == self.num_columns { 0 } else { self.num_rows }
     }
 }
 
@@ -169,32 +211,36 @@ impl Matrix {
 struct MatrixLines {
     matrix: Matrix,
     /// The size, once it is known.
-    promised: Option<PromisedTotals>,
+    size: Option<MatrixSize>,
 }
 
 impl TextLines for MatrixLines {
     fn is_in_header(&self) -> bool {
-        self.promised.is_none()
+        self.size.is_none()
     }
 
     fn header_line(&mut self, line: &[u8]) -> Result<bool, String> {
-        self.promised = self.matrix.size_line(line)?;
-        // The banner begins with `%%`, and is no comment.
-        Ok(self.promised.is_none() && !line.is_empty() && !line.starts_with(b"%%"))
+        self.size = self.matrix.size_line(line)?;
+        // The banner is no comment.
+        Ok(self.size.is_none() && !line.is_empty() && !is_banner(line))
     }
 
     fn parse<K: FieldKey, W: Weight>(&self, block: &TextBlock, context: &ParseContext<'_>) -> ParsedBlock<K, W> {
-        let num_vertices = self.promised.map_or(0, |promised| promised.num_vertices);
-        let entries = MatrixEntries { matrix: self.matrix, num_vertices };
+        let entries = MatrixEntries { matrix: self.matrix, size: self.size.unwrap_or_default() };
         parse_entries(block, entries, context.is_weighted(), context.on_error())
     }
 
     fn promised(&self) -> Option<PromisedTotals> {
-        self.promised
+        self.size.map(|size| PromisedTotals {
+            num_vertices: size.num_rows + size.num_columns_apart(),
+            num_arcs: size.num_entries,
+            edges_each: self.matrix.edges_each() as u64,
+            noun: "entries",
+        })
     }
 
     fn check_end(&self, num_bytes: u64) -> Result<(), String> {
-        match self.promised {
+        match self.size {
             None if num_bytes > 0 => Err("expected the size 'rows columns entries', found none".into()),
             _ => Ok(()),
         }
@@ -205,7 +251,7 @@ impl TextLines for MatrixLines {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MatrixEntries {
     matrix: Matrix,
-    num_vertices: u64,
+    size: MatrixSize,
 }
 
 /// Parses the entries of a block.
@@ -216,7 +262,7 @@ fn parse_entries<K: FieldKey, W: Weight>(
     on_error: OnError,
 ) -> ParsedBlock<K, W> {
     let mut parsed = ParsedBlock::of_block(block, on_error);
-    let edges_each = if lines.matrix.symmetry == Symmetry::Skew { 2 } else { 1 };
+    let edges_each = lines.matrix.edges_each();
     // A line is at most one entry, so these vectors never grow.
     parsed.edges.reserve_exact(edges_each * parsed.num_lines as usize);
     parsed.weights.reserve_exact(if is_weighted { edges_each * parsed.num_lines as usize } else { 0 });
@@ -251,7 +297,11 @@ fn entry_lines<K: FieldKey, W: Weight, const WEIGHTED: bool>(
     parsed: &mut ParsedBlock<K, W>,
 ) -> usize {
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(b'\n');
-    let MatrixEntries { matrix, num_vertices } = lines;
+    let MatrixEntries { matrix, size } = lines;
+    // The slow path makes two edges of an entry, and passes over two values.
+    if matrix.symmetry == Symmetry::Skew || matrix.field == MatrixField::Complex {
+        return at;
+    }
     loop {
         let line = at;
         let (row, num_digits) = short_number(bytes, at);
@@ -261,8 +311,7 @@ fn entry_lines<K: FieldKey, W: Weight, const WEIGHTED: bool>(
         }
         let (column, num_digits) = short_number(bytes, at + 1);
         at += 1 + num_digits;
-        // A skew-symmetric entry makes two edges, which only the slow path does.
-        if num_digits == 0 || !matrix.admits(row, column, num_vertices) || matrix.symmetry == Symmetry::Skew {
+        if num_digits == 0 || !matrix.admits(row, column, size) {
             return line;
         }
         let mut weight: Option<W> = None;
@@ -300,6 +349,7 @@ fn entry_lines<K: FieldKey, W: Weight, const WEIGHTED: bool>(
             b'\r' if byte(at + 1) == b'\n' => at + 2,
             _ => return line,
         };
+        let column = column + size.first_column();
         let (Some(source), Some(target)) = (K::from_count(row), K::from_count(column)) else { return line };
         parsed.edges.push((source, target));
         parsed.weights.extend(weight);
@@ -314,19 +364,17 @@ fn entry_line<K: FieldKey, W: Weight>(
     is_weighted: bool,
     parsed: &mut ParsedBlock<K, W>,
 ) -> Result<(), String> {
-    let MatrixEntries { matrix, num_vertices } = lines;
+    let MatrixEntries { matrix, size } = lines;
     let first = next_token(bytes, start, end).map(|(first, _)| bytes[first]);
     if matches!(first, None | Some(b'%')) {
         parsed.num_comments += u64::from(first.is_some());
         return Ok(());
     }
-    let (row, at) = vertex_at(bytes, start, end, "row", num_vertices)?;
-    let (column, at) = vertex_at(bytes, at, end, "column", num_vertices)?;
-    if !matrix.admits(row, column, num_vertices) {
-        let place = if matrix.symmetry == Symmetry::Skew { "below" } else { "on or below" };
-        let name = if matrix.symmetry == Symmetry::Skew { "skew-symmetric" } else { "symmetric" };
+    let (row, at) = vertex_at(bytes, start, end, "row", size.num_rows)?;
+    let (column, at) = vertex_at(bytes, at, end, "column", size.num_columns)?;
+    if !matrix.admits(row, column, size) {
         return Err(format!(
-            "expected an entry {place} the diagonal of a {name} matrix, found row {row}, column {column}"
+            "expected no entry on the diagonal of a skew-symmetric matrix, found row {row}, column {column}"
         ));
     }
     let weight: Option<W> = value_at(bytes, at, end, matrix.field, is_weighted)?;
@@ -334,7 +382,7 @@ fn entry_line<K: FieldKey, W: Weight>(
         (Symmetry::Skew, Some(weight)) => Some(negated(weight)?),
         _ => None,
     };
-    let (source, target) = (count_key(row, base, parsed)?, count_key(column, base, parsed)?);
+    let (source, target) = (count_key(row, base, parsed)?, count_key(column + size.first_column(), base, parsed)?);
     parsed.edges.push((source, target));
     parsed.weights.extend(weight);
     if matrix.symmetry == Symmetry::Skew {
@@ -362,6 +410,9 @@ fn value_at<W: Weight>(
             None => Ok(None),
         };
     }
+    if field == MatrixField::Complex {
+        return complex_value(bytes, token, end).map(|()| None);
+    }
     let is_integer = |token: &&[u8]| parse_weight::<i64>(token).is_some() || parse_u64(token).is_some();
     if field == MatrixField::Integer && !found.as_ref().is_some_and(is_integer) {
         return Err(unexpected("an integer value, as the banner says", found));
@@ -375,6 +426,23 @@ fn value_at<W: Weight>(
     }
     let token = &bytes[start..stop];
     parse_weight(token).map(Some).ok_or_else(|| unexpected(weight_range(W::TYPE), Some(token)))
+}
+
+/// Passes over the two parts of a complex value, which end the line.
+fn complex_value(bytes: &[u8], real: Option<(usize, usize)>, end: usize) -> Result<(), String> {
+    let imaginary = real.and_then(|(_, stop)| next_token(bytes, stop, end));
+    for token in [real, imaginary] {
+        let found = token.map(|(start, stop)| &bytes[start..stop]);
+        if !found.is_some_and(|token| parse_weight::<f64>(token).is_some()) {
+            return Err(unexpected("two numbers, the parts of a complex value", found));
+        }
+    }
+    match imaginary.and_then(|(_, stop)| next_token(bytes, stop, end)) {
+        Some((start, stop)) => {
+            Err(format!("expected the end of the line after the value, found {}", shown(&bytes[start..stop])))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The value of the mirrored entry in a skew-symmetric matrix.
@@ -405,9 +473,11 @@ mod tests {
         assert_eq!(matrix("%%MatrixMarket matrix coordinate pattern general"), Ok(general));
         let skew = Matrix { field: MatrixField::Real, symmetry: Symmetry::Skew };
         assert_eq!(matrix("%%matrixmarket MATRIX Coordinate Real Skew-Symmetric\r"), Ok(skew));
+        assert_eq!(matrix("%MatrixMarket matrix coordinate pattern general"), Ok(general));
+        let hermitian = Matrix { field: MatrixField::Complex, symmetry: Symmetry::Symmetric };
+        assert_eq!(matrix("%%MatrixMarket matrix coordinate complex hermitian"), Ok(hermitian));
         let refused = [
             ("%%MatrixMarket matrix array real general", "only coordinate is read"),
-            ("%%MatrixMarket matrix coordinate complex general", "complex entries are no weights"),
             ("%%MatrixMarket matrix coordinate pattern skew-symmetric", "found pattern"),
             ("%%MatrixMarket matrix coordinate real hermitian", "hermitian"),
             ("%%MatrixMarket vector coordinate real general", "expected the banner"),

@@ -65,19 +65,75 @@ fn symmetry_says_what_an_entry_stands_for() {
     assert_eq!(found.weights, [1.5, -1.5, -2.0, 2.0]);
     assert_eq!(read(&folder, "f.mtx", &skew).unwrap().edges.len(), 4);
 
-    let above = read(&folder, "g.mtx", file("pattern symmetric", "3 3 1\n1 2\n"));
-    assert_refused(
-        above,
-        "g.mtx:5: expected an entry on or below the diagonal of a symmetric matrix, found row 1, column 2",
-    );
+    let above = read(&folder, "g.mtx", file("pattern symmetric", "3 3 1\n1 2\n")).unwrap();
+    assert_eq!(above.pairs(), [(1, 2)]);
+    let above = read_weighted::<i64>(&folder, "g.mtx", file("integer skew-symmetric", "3 3 1\n1 2 5\n")).unwrap();
+    assert_eq!((above.pairs(), above.weights), (vec![(1, 2), (2, 1)], vec![5, -5]));
     let diagonal = read(&folder, "h.mtx", file("real skew-symmetric", "3 3 1\n2 2 1\n"));
-    assert_refused(diagonal, "expected an entry below the diagonal of a skew-symmetric matrix, found row 2, column 2");
+    assert_refused(
+        diagonal,
+        "h.mtx:5: expected no entry on the diagonal of a skew-symmetric matrix, found row 2, column 2",
+    );
     let unsigned = read_weighted::<u32>(&folder, "i.mtx", file("integer skew-symmetric", "3 3 1\n2 1 1\n"));
     assert_refused(
         unsigned,
         "i.mtx:5: the mirrored entry of a skew-symmetric matrix has the value -1: expected a weight of type u32, a whole \
          number from 0 to 4294967295 (others with another --weight-type)",
     );
+}
+
+#[test]
+fn rectangular_matrices_are_bipartite() {
+    let folder = Folder::new();
+    let text = file("integer general", "2 3 3\n1 3 7\n2 1 8\n 2\t2\t9\n");
+    let found = read_weighted::<i64>(&folder, "a.mtx", &text).unwrap();
+    assert_eq!(found.pairs(), [(1, 5), (2, 3), (2, 4)]);
+    assert_eq!(found.vertices, ["1", "2", "3", "4", "5"]);
+    assert_eq!(found.weights, [7, 8, 9]);
+    let refused = |banner: &str, rest: &str, expected: &str| {
+        assert_refused(read(&folder, "b.mtx", file(banner, rest)), expected);
+    };
+    refused("pattern general", "2 3 1\n3 1\n", "b.mtx:5: expected a row from 1 to 2, as the header says, found '3'");
+    refused("pattern general", "2 3 1\n1 4\n", "b.mtx:5: expected a column from 1 to 3, as the header says, found '4'");
+    refused(
+        "pattern symmetric",
+        "2 3 0\n",
+        "b.mtx:4: expected as many columns as rows in a symmetric matrix, found 2 rows and 3 columns",
+    );
+    refused(
+        "pattern general",
+        "4294967294 1 0\n",
+        "expected at most 4294967294 rows and columns, found '4294967294 1 0'",
+    );
+}
+
+#[test]
+fn complex_matrices_are_patterns() {
+    let folder = Folder::new();
+    let text = file("complex hermitian", "3 3 3\n1 1 2.5 0\n2 1 -1 1e3\n% between\n3 2 0 .5\r\n");
+    assert_eq!(read(&folder, "a.mtx", &text).unwrap().pairs(), [(1, 1), (2, 1), (3, 2)]);
+    let path = folder.file("b.mtx", &text);
+    let facts = Source::open(&[InputPath::File(path)], SourceOptions::default()).unwrap().facts().clone();
+    assert_eq!((facts.graph_kind, facts.has_weights), (Some(GraphKind::Undirected), Some(false)));
+    let skew = file("complex skew-symmetric", "2 2 1\n2 1 1 1\n");
+    assert_eq!(read(&folder, "c.mtx", skew).unwrap().pairs(), [(2, 1), (1, 2)]);
+    for (entry, expected) in [
+        ("1 1 5", "d.mtx:5: expected two numbers, the parts of a complex value, found the end of the line"),
+        ("1 1 5 x", "d.mtx:5: expected two numbers, the parts of a complex value, found 'x'"),
+        ("1 1 5 6 7", "d.mtx:5: expected the end of the line after the value, found '7'"),
+    ] {
+        assert_refused(read(&folder, "d.mtx", file("complex general", &format!("1 1 1\n{entry}\n"))), expected);
+    }
+}
+
+#[test]
+fn banners_with_one_percent_sign_are_read() {
+    let folder = Folder::new();
+    let text = "%MatrixMarket matrix coordinate pattern symmetric\n% a comment\n5 5 2\n2 1\n4 3\n";
+    assert_eq!(read(&folder, "a.mtx", text).unwrap().pairs(), [(2, 1), (4, 3)]);
+    // By content, too.
+    let path = folder.file("b.txt", text);
+    assert_eq!(read_files::<u64, u32>(&[&path], &SourceOptions::default()).unwrap().pairs(), [(2, 1), (4, 3)]);
 }
 
 #[test]
@@ -105,20 +161,14 @@ fn contradiction_of_header_is_refused_with_its_line() {
     refused("real general", "3 3 1\n1 2\n", "expected a real value, as the banner says, found the end of the line");
     refused("integer general", "3 3 1\n1 2 1.5\n", "expected an integer value, as the banner says, found '1.5'");
     refused("real general", "3 3 1\n1 2 1 9\n", "expected the end of the line after the value, found '9'");
-    refused(
-        "pattern general",
-        "3 4 0\n",
-        "a.mtx:4: expected a square matrix, whose rows and columns are the same vertices, found 3 rows and 4 columns",
-    );
     refused("pattern general", "3 3\n", "a.mtx:4: expected the size 'rows columns entries', found '3 3'");
     refused(
         "pattern general",
         "4294967295 4294967295 0\n",
-        "expected at most 4294967294 rows, found '4294967295 4294967295 0'",
+        "expected at most 4294967294 rows and columns, found '4294967295 4294967295 0'",
     );
     refused("pattern general", "4000000000 4000000000 0\n", "which a text of 86 bytes does not bear out");
     refused("pattern general", "", "a.mtx: expected the size 'rows columns entries', found none");
-    refused("complex general", "", "a.mtx:1: complex entries are no weights: pattern, integer or real is read");
     let array = read(&folder, "b.mtx", "%%MatrixMarket matrix array real general\n1 1\n5\n");
     assert_refused(array, "b.mtx:1: the array format lists every entry of a matrix: only coordinate is read");
     assert_refused(
