@@ -99,10 +99,10 @@ static TABLE: &[ForeignFormat] = &[
         TO_GRAPHML,
     ),
     foreign(
-        "a DIMACS file of another problem than shortest paths",
-        &["col", "clq"],
+        "a DIMACS file of a problem that is not read",
+        &[],
         is_dimacs,
-        "only 'p sp' is read; write its edges as 'source target' a line, without the letter before them",
+        "'p sp', 'p edge', 'p col' and 'p tw' are read; write its edges as 'source target' a line, without the letter before them",
     ),
     foreign(
         "a file of JSON lines with another ending",
@@ -292,11 +292,10 @@ fn is_ucinet(bytes: &[u8]) -> bool {
         .is_some_and(|count| count.trim_ascii_start().first().is_some_and(u8::is_ascii_digit))
 }
 
-/// The problems of DIMACS files other than shortest paths.
-const PROBLEMS: [&[u8]; 13] =
-    [b"col", b"edge", b"max", b"min", b"asn", b"cnf", b"tw", b"td", b"cep", b"ds", b"vc", b"mat", b"aux"];
+/// The problems of DIMACS files that are not read.
+const PROBLEMS: [&[u8]; 10] = [b"max", b"min", b"asn", b"cnf", b"td", b"cep", b"ds", b"vc", b"mat", b"aux"];
 
-/// Matches a problem line other than `p sp`, after comments that begin with `c`. Requires a known problem and two
+/// Matches a line of such a problem, after comments that begin with `c`. Requires a known problem and two
 /// counts, because two words and a number may also be a weighted edge.
 fn is_dimacs(bytes: &[u8]) -> bool {
     let is_remark = |line: &&[u8]| *line == b"c" || line.starts_with(b"c ");

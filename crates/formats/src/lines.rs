@@ -215,8 +215,16 @@ pub(crate) enum EdgeLines {
     Plain,
     /// All lines but comments; a line with one key names a vertex.
     OrVertices,
-    /// Lines that begin with `a`, with vertices from 1 to `num_vertices`.
-    Arcs { num_vertices: u64 },
+    /// Lines that begin with a tag, with vertices from 1 to `num_vertices`.
+    Numbered { tag: LineTag, num_vertices: u64 },
+}
+
+/// The word before the ends of an edge in a DIMACS file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineTag {
+    Arc,
+    Edge,
+    None,
 }
 
 /// Parses the edges of a block.
@@ -234,24 +242,7 @@ pub(crate) fn parse_edges<K: FieldKey, W: Weight>(
     let mut at = block.start;
     while at < block.end {
         if K::KIND == KeyKind::Integer {
-            // The fastest loop first: it takes most lines of unweighted lists.
-            if kind == EdgeLines::Plain && !is_weighted {
-                at = pair_lines(bytes, at, &mut parsed);
-            }
-            at = match (kind, is_weighted) {
-                (EdgeLines::Plain | EdgeLines::OrVertices, false) => {
-                    integer_lines::<K, W, 0, false>(bytes, at, &mut parsed, u64::MAX)
-                }
-                (EdgeLines::Plain | EdgeLines::OrVertices, true) => {
-                    integer_lines::<K, W, 0, true>(bytes, at, &mut parsed, u64::MAX)
-                }
-                (EdgeLines::Arcs { num_vertices }, false) => {
-                    integer_lines::<K, W, 2, false>(bytes, at, &mut parsed, num_vertices)
-                }
-                (EdgeLines::Arcs { num_vertices }, true) => {
-                    integer_lines::<K, W, 2, true>(bytes, at, &mut parsed, num_vertices)
-                }
-            };
+            at = fast_lines(bytes, at, kind, is_weighted, &mut parsed);
             if at >= block.end {
                 break;
             }
@@ -271,7 +262,9 @@ pub(crate) fn parse_edges<K: FieldKey, W: Weight>(
                     edge
                 })
             }
-            EdgeLines::Arcs { num_vertices } => arc_line(bytes, first, last, is_weighted, num_vertices),
+            EdgeLines::Numbered { tag, num_vertices } => {
+                numbered_line(bytes, first, last, tag, is_weighted, num_vertices)
+            }
         };
         match edge {
             // A vertex, an empty line or a comment.
@@ -289,6 +282,35 @@ pub(crate) fn parse_edges<K: FieldKey, W: Weight>(
         at = end + 1;
     }
     parsed
+}
+
+/// Parses lines of short whole numbers. Returns the start of the first other line.
+#[inline(always)]
+fn fast_lines<K: FieldKey, W: Weight>(
+    bytes: &[u8],
+    mut at: usize,
+    kind: EdgeLines,
+    is_weighted: bool,
+    parsed: &mut ParsedBlock<K, W>,
+) -> usize {
+    // The fastest loop first: it takes most lines of unweighted lists.
+    if kind == EdgeLines::Plain && !is_weighted {
+        at = pair_lines(bytes, at, parsed);
+    }
+    match (kind, is_weighted) {
+        (EdgeLines::Plain | EdgeLines::OrVertices, false) => {
+            integer_lines::<K, W, 0, false>(bytes, at, parsed, u64::MAX)
+        }
+        (EdgeLines::Plain | EdgeLines::OrVertices, true) => integer_lines::<K, W, 0, true>(bytes, at, parsed, u64::MAX),
+        (EdgeLines::Numbered { tag: LineTag::Arc, num_vertices }, false) => {
+            integer_lines::<K, W, 2, false>(bytes, at, parsed, num_vertices)
+        }
+        (EdgeLines::Numbered { tag: LineTag::Arc, num_vertices }, true) => {
+            integer_lines::<K, W, 2, true>(bytes, at, parsed, num_vertices)
+        }
+        // Files with other tags are small.
+        (EdgeLines::Numbered { .. }, _) => at,
+    }
 }
 
 /// Parses lines of two numbers with at most eight digits. Returns the start of the first other line.
@@ -405,23 +427,39 @@ fn is_lone(bytes: &[u8], start: usize, end: usize) -> bool {
     !is_comment(&bytes[start..end]) && !bytes[start..end].iter().any(u8::is_ascii_whitespace)
 }
 
+impl LineTag {
+    /// The number of bytes of the tag of a line that begins with `word`; `None` if such a line has no edge.
+    ///
+    /// # Errors
+    /// The format has no such line.
+    fn len(self, word: &[u8], line: &[u8]) -> Result<Option<usize>, String> {
+        match (self, word) {
+            (_, b"c") => Ok(None),
+            (Self::Arc, b"a") | (Self::Edge, b"e") => Ok(Some(1)),
+            // Values, places and descriptions of vertices and of the graph.
+            (Self::Edge, b"n" | b"d" | b"v" | b"x") => Ok(None),
+            (Self::None, _) => Ok(Some(0)),
+            (Self::Arc, _) => Err(unexpected("an arc 'a source target weight' or a comment 'c'", Some(line))),
+            (Self::Edge, _) => Err(unexpected("an edge 'e source target' or a comment 'c'", Some(line))),
+        }
+    }
+}
+
 /// Parses any line of a DIMACS file after its header.
-fn arc_line<K: FieldKey, W: Weight>(
+fn numbered_line<K: FieldKey, W: Weight>(
     bytes: &[u8],
     start: usize,
     end: usize,
+    tag: LineTag,
     is_weighted: bool,
     num_vertices: u64,
 ) -> Result<Edge<K, W>, String> {
     let line = &bytes[start..end];
     check_line_ends(line)?;
-    match next_token(bytes, start, end) {
-        None => return Ok(None),
-        Some((first, last)) if &bytes[first..last] == b"c" => return Ok(None),
-        Some((first, last)) if &bytes[first..last] == b"a" => {}
-        _ => return Err(unexpected("an arc 'a source target weight' or a comment 'c'", Some(line))),
-    }
-    let mut at = start + 1;
+    let Some((first, last)) = next_token(bytes, start, end) else { return Ok(None) };
+    let Some(tag_len) = tag.len(&bytes[first..last], line)? else { return Ok(None) };
+    let start = start + tag_len;
+    let mut at = start;
     let mut ends = [None; 2];
     // The range of numbers is checked for every key type. String keys are parsed again below.
     for (name, key) in ["source", "target"].into_iter().zip(&mut ends) {
@@ -431,7 +469,7 @@ fn arc_line<K: FieldKey, W: Weight>(
         }
         (*key, at) = (K::from_count(vertex), next);
     }
-    Ok(match (edge_line(bytes, start + 1, end, is_weighted)?.0, ends) {
+    Ok(match (edge_line(bytes, start, end, is_weighted)?.0, ends) {
         (Some((_, _, weight)), [Some(source), Some(target)]) => Some((source, target, weight)),
         (edge, _) => edge,
     })

@@ -59,7 +59,8 @@ impl Faults {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PromisedTotals {
     pub(crate) num_vertices: u64,
-    pub(crate) num_arcs: u64,
+    /// The number of counted items; `None` where files are known to state a wrong one.
+    pub(crate) num_items: Option<u64>,
     /// The number of edges that each counted item makes.
     pub(crate) edges_each: u64,
     /// The name of the counted items, for messages.

@@ -258,8 +258,8 @@ impl SourceRead<'_> {
             let counts = outcomes.counts(part);
             if let Some(header) = stream.promised()[part] {
                 let found = counts.num_edges / header.edges_each + counts.num_skipped;
-                if header.num_arcs != found {
-                    return bad(format!("the header promises {} {}, found {found}", header.num_arcs, header.noun));
+                if let Some(num_items) = header.num_items.filter(|&num_items| num_items != found) {
+                    return bad(format!("the header promises {num_items} {}, found {found}", header.noun));
                 }
             }
             if let Some(promised) = promised[part] {

@@ -307,10 +307,10 @@ fn replace(path: &std::path::Path, bytes: &[u8]) {
 #[test]
 fn foreign_inputs_are_named_before_any_hint() {
     let scene = Scene::new();
-    let col = "c FILE: a.col\np col 3 2\ne 1 2\ne 2 3\n";
+    let flow = "c FILE: a.max\np max 3 2\nn 1 s\na 1 2 5\n";
     let inputs = [
-        ("a.col", col, "this is a DIMACS file of another problem than shortest paths"),
-        ("a.txt", col, "this is a DIMACS file"),
+        ("a.max", flow, "this is a DIMACS file of a problem that is not read"),
+        ("a.txt", flow, "this is a DIMACS file"),
         ("a.zip", "PK\x03\x04\x14\0\0\0", "this is a zip archive"),
         ("a.net", "*Vertices 2\n1 \"a\"\n2 \"b\"\n*Edges\n1 2\n", "this is a Pajek file"),
         ("a.gexf", "<?xml version='1.0'?><gexf><graph/></gexf>", "this is a GEXF file"),

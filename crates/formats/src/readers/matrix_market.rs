@@ -233,7 +233,7 @@ impl TextLines for MatrixLines {
     fn promised(&self) -> Option<PromisedTotals> {
         self.size.map(|size| PromisedTotals {
             num_vertices: size.num_rows + size.num_columns_apart(),
-            num_arcs: size.num_entries,
+            num_items: Some(size.num_entries),
             edges_each: self.matrix.edges_each() as u64,
             noun: "entries",
         })
@@ -433,7 +433,7 @@ fn complex_value(bytes: &[u8], real: Option<(usize, usize)>, end: usize) -> Resu
     let imaginary = real.and_then(|(_, stop)| next_token(bytes, stop, end));
     for token in [real, imaginary] {
         let found = token.map(|(start, stop)| &bytes[start..stop]);
-        if !found.is_some_and(|token| parse_weight::<f64>(token).is_some()) {
+        if found.is_none_or(|token| parse_weight::<f64>(token).is_none()) {
             return Err(unexpected("two numbers, the parts of a complex value", found));
         }
     }

@@ -135,7 +135,12 @@ impl MetisHeader {
 
     /// The totals that the header promises, with each edge once.
     fn promised(self) -> PromisedTotals {
-        PromisedTotals { num_vertices: self.num_vertices, num_arcs: self.num_edges, edges_each: 1, noun: "edges" }
+        PromisedTotals {
+            num_vertices: self.num_vertices,
+            num_items: Some(self.num_edges),
+            edges_each: 1,
+            noun: "edges",
+        }
     }
 }
 
