@@ -93,6 +93,7 @@ fn append(
     let view = database.view()?;
     let mut sources = options.sources(&view);
     sources.block_bytes = sources.block_bytes.min(append.budget.block_bytes);
+    sources.graph_kind = Some(graph.graph_kind);
     let mut source = Source::open(inputs, sources)?;
     require_edge_properties(graph, &source.facts().edge_properties)?;
     // A held view keeps its version in memory while the inputs are read.

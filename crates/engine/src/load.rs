@@ -97,6 +97,9 @@ pub(crate) fn load(
     // The edges of later snapshots are kept beside those that are being sorted.
     let budget = if options.spread.num_snapshots > 1 { budget.shared()? } else { budget };
     options.source.block_bytes = options.source.block_bytes.min(budget.block_bytes);
+    if !options.follows_inputs {
+        options.source.graph_kind = Some(options.graph.graph_kind);
+    }
     let mut source = Source::open(inputs, options.source.clone())?;
     options.agree_on_direction(source.facts().graph_kind);
     options.agree_on_edges(&source.facts().edge_properties)?;

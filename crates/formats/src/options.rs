@@ -136,6 +136,8 @@ impl WantedProperties {
 pub struct SourceOptions {
     /// The format of every input; `None`: detected for each by name, then by content.
     pub format: Option<Format>,
+    /// The direction that the user states for the graph. GraphML may mix directed and undirected edges only then.
+    pub graph_kind: Option<GraphKind>,
     /// The type of the weights; `None`: weights are not read.
     pub weights: Option<WeightType>,
     /// The type of the keys.
@@ -189,6 +191,7 @@ impl Default for SourceOptions {
     fn default() -> Self {
         Self {
             format: None,
+            graph_kind: None,
             weights: None,
             keys: KeyKind::default(),
             on_error: OnError::default(),

@@ -4,10 +4,13 @@
 //! weights and properties of the elements ([`rows`]). Memory is bounded: an element with the text before it has at most
 //! [`elements::MAX_ELEMENT_BYTES`].
 //!
-//! Refused, with the line: a DTD, and entities other than XML's own five and character numbers. Also refused: graphs
-//! within nodes or edges, a second graph, hyperedges, and edges with a `directed` that contradicts the graph's
-//! `edgedefault`. Skipped: ports (an edge leads to their node), descriptions, and data of keys without a type, such as
-//! drawings. An edge may name a node that is not declared.
+//! Graphs within nodes and edges are flattened. Edges with a `directed` that contradicts the graph's `edgedefault` are
+//! read if the user states a direction: in a directed graph, an undirected edge becomes two.
+//!
+//! Refused, with the line: entities other than XML's own five and character numbers, a document type that declares
+//! entities, a second graph, and hyperedges. Skipped: ports (an edge leads to their node), descriptions, data of keys
+//! that are not declared or have no type, such as drawings, and XML in data of keys with a name only. An edge may name a
+//! node that is not declared.
 //!
 //! # Source
 //! U. Brandes, M. Eiglsperger, I. Herman, M. Himsolt, M. S. Marshall: GraphML progress report, GD 2001; the GraphML
@@ -20,7 +23,7 @@ mod rows;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anden_graph::Weight;
+use anden_graph::{GraphKind, Weight};
 
 use self::elements::{ElementReader, GraphMlBatch};
 use self::header::GraphMlLayout;
@@ -55,12 +58,15 @@ impl InputFormat for GraphMl {
     }
 
     fn open(&self, input: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
-        let mut elements = ElementReader::new(input.beginning()?);
+        let mut elements = ElementReader::new(input.beginning()?, to.options.graph_kind);
         let header = elements.header().map_err(|fault| match fault.into_fatal(&input.path) {
             Fatal::Whole(error) => error,
             Fatal::Line(LineFault { line, what }) => Error::Line { path: input.path.clone(), line: line + 1, what },
         })?;
-        to.direction_known(&input.path, header.graph_kind)?;
+        // Undirected edges of a directed graph become two edges here, so that the input counts as directed.
+        let is_doubled = to.options.graph_kind == Some(GraphKind::Directed);
+        let graph_kind = if is_doubled { Some(GraphKind::Directed) } else { header.graph_kind };
+        to.direction_known(&input.path, graph_kind)?;
         let (layout, properties) = GraphMlLayout::new(header, to.options).map_err(|what| input.bad(&what))?;
         let options = to.options;
         for (side, wanted) in [&options.edge_properties, &options.vertex_properties].into_iter().enumerate() {
@@ -79,11 +85,12 @@ struct GraphMlDocument(Arc<GraphMlLayout>);
 
 impl InputContent for GraphMlDocument {
     fn begin(&self, input: InputStart<'_>) -> Result<Box<dyn InputReader>> {
+        let (path, options) = (input.path.to_owned(), input.options);
         Ok(Box::new(GraphMlReader {
-            path: input.path.to_owned(),
-            block_bytes: input.options.block_bytes,
+            path,
+            block_bytes: options.block_bytes,
             layout: Arc::clone(&self.0),
-            elements: ElementReader::new(input.open()?),
+            elements: ElementReader::new(input.open()?, options.graph_kind),
         }))
     }
 }

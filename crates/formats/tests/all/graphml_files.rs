@@ -195,25 +195,23 @@ fn direction_is_what_the_graph_says() {
 fn unsupported_graphml_is_refused_with_its_line() {
     let refused = |text: &str, expected: &str| assert_refused(all(text), expected);
     let entity = "<?xml version='1.0'?>\n<!DOCTYPE g [<!ENTITY a 'aaaa'>]>\n<graphml/>";
-    refused(entity, "a.graphml:2: a document type (DTD) is not read: take it out");
+    refused(entity, "a.graphml:2: a document type (DTD) that declares entities is not read: take it out");
     refused(&document("\n<node id='&a;'/>"), "a.graphml:8: the entity 'a' is not read: only XML's own are");
     refused(
         &document("<node id='a'><data key='n'>&x;</data></node>"),
         "the entity 'x' is not read: only XML's own are",
     );
     refused(&document("<node id='&#0;&#xd800;'/>"), "the reference '#xd800' is no character");
-    refused(
-        &document("<node id='a'><graph edgedefault='directed'/></node>"),
-        "graphs within nodes or edges are not read",
-    );
     refused(&document("<hyperedge/>"), "hyperedges are not read: an edge has two ends");
     let second = document("").replace("</graph>", "</graph><graph edgedefault='directed'/>");
     refused(&second, "a document with a second graph is not read: split it");
     refused(&document("<node/>"), "expected an attribute 'id' of the node, found none");
     refused(&document("<edge source='a'/>"), "expected an attribute 'target' of the edge, found none");
     refused(&document("<node id='a' id='b'/>"), "the attribute 'id' is there twice");
-    refused(&document("<node id='a'><data key='z'/></node>"), "expected a declared key, found 'z'");
-    refused(&document("<edge source='a' target='b' directed='false'/>"), "found one with directed='false'");
+    let both = "expected edges as edgedefault says, found one with directed='false'; --directed or --undirected reads \
+                both kinds";
+    refused(&document("<edge source='a' target='b' directed='false'/>"), both);
+    refused(&document("<edge source='a' target='b' directed='no'/>"), "expected directed true or false, found 'no'");
     refused(&document("<edge source='a' target='b'/>"), "expected a weight of type f64, a number or inf, found none");
     let text = "<edge source='a' target='b'><data key='w'>much</data></edge>";
     refused(&document(text), "expected a weight of type f64, a number or inf, found 'much'");
@@ -231,16 +229,112 @@ fn unsupported_graphml_is_refused_with_its_line() {
     let key =
         |attributes: &str| format!("<graphml><key id='k' {attributes}/><graph edgedefault='directed'/></graphml>");
     refused(
-        &key("attr.type='uuid' attr.name='x'"),
-        "expected a key of type boolean, int, long, float, double or string, found 'uuid'",
+        &key("anden.type='uuid' attr.type='string' attr.name='x'"),
+        "expected a property type as anden.type, found 'uuid'",
     );
     let default = "<graphml><key id='k' attr.name='x' attr.type='int'><default>x</default></key></graphml>";
     refused(default, "the default of key 'k': expected a whole number of type i64, found 'x'");
-    let clash = document("").replace("<graph ", "<key id='x' for='edge' attr.name='note' attr.type='int'/><graph ");
-    refused(
-        &clash,
-        "there are two properties with the name 'note', of type string and of type i64: rename one of them",
-    );
+}
+
+/// Regression: public documents were refused for data that the graph does not need.
+#[test]
+fn data_that_no_property_holds_are_left_out() {
+    let folder = Folder::new();
+    let text = |keys: &str, graph: &str| {
+        format!("<graphml>{keys}<graph edgedefault='directed'>{graph}<edge source='1' target='2'/></graph></graphml>")
+    };
+    let found = |text: String| {
+        let path = folder.file("a.graphml", text);
+        read_files::<u64, u32>(&[&path], &options(KeyKind::Integer)).unwrap()
+    };
+    // Data of a key that is not declared, as APOC writes them, with and without elements.
+    let undeclared = found(text("", "<node id='1'><data key='labels'>:A<b/></data><data key='z'/></node>"));
+    assert_eq!((undeclared.vertices, undeclared.vertex_properties.len()), (vec!["1".to_owned()], 0));
+    // XML of a key with a name and no type, as yEd and Maltego write it; text of such a key is a value.
+    let named = "<key id='k' for='node' attr.name='entity'/>";
+    let datum = "<node id='1'><data key='k'>x<m:E xmlns:m='m'><m:P/></m:E></data></node>
+                 <node id='2'><data key='k'><e/></data></node><node id='3'><data key='k'>text</data></node>";
+    assert_eq!(values(&found(text(named, datum)).vertex_properties, 0), ["null", "null", "text"]);
+    // Types of other tools: whole numbers, and text for those without a counterpart.
+    let types = "<key id='p' for='node' attr.name='pos' attr.type='vector_double'/>
+                 <key id='s' for='node' attr.name='size' attr.type='short'/>";
+    let datum = "<node id='1'><data key='p'>1, 2</data><data key='s'>3</data></node>";
+    let columns = found(text(types, datum)).vertex_properties;
+    assert_eq!((values(&columns, 0), values(&columns, 1)), (vec!["1, 2".to_owned()], vec!["3".to_owned()]));
+    // A document type without entities.
+    let typed = "<!DOCTYPE graphml SYSTEM 'http://graphml.graphdrawing.org/dtds/1.0rc/graphml.dtd' [<!ELEMENT a ANY>]>";
+    assert_eq!(found(format!("<?xml version='1.0'?>\n{typed}\n{}", text("", ""))).pairs(), [(1, 2)]);
+}
+
+#[test]
+fn one_name_with_unlike_types_is_text() {
+    let keys = "<key id='a' for='edge' attr.name='x' attr.type='double'/>
+                <key id='b' for='edge' attr.name='x' attr.type='string'/>
+                <key id='c' for='edge' attr.name='x' attr.type='boolean'/>";
+    let edges = [("a", "1.50"), ("b", "hi"), ("c", "true")]
+        .map(|(key, text)| format!("<edge source='1' target='2'><data key='{key}'>{text}</data></edge>"));
+    let text = format!("<graphml>{keys}<graph edgedefault='directed'>{}</graph></graphml>", edges.concat());
+    let folder = Folder::new();
+    let path = folder.file("a.graphml", text);
+    let found = read_files::<u64, u32>(&[&path], &options(KeyKind::Integer)).unwrap();
+    assert_eq!(values(&found.properties, 0), ["1.50", "hi", "true"]);
+}
+
+#[test]
+fn keys_within_the_graph_are_declarations() {
+    let text = "<graphml><graph edgedefault='directed'><desc>d</desc>
+                <key id='w' for='edge' attr.name='weight' attr.type='int'><default>3</default></key>
+                <key id='n' for='node' attr.name='name' attr.type='string'/>
+                <node id='1'><data key='n'>Ann</data></node><edge source='1' target='2'/>
+                <edge source='2' target='1'><data key='w'>5</data></edge></graph></graphml>";
+    let folder = Folder::new();
+    let path = folder.file("a.graphml", text);
+    let found = read_files::<u64, u32>(&[&path], &options(KeyKind::Integer)).unwrap();
+    assert_eq!(values(&found.properties, 0), ["3", "5"]);
+    assert_eq!(values(&found.vertex_properties, 0), ["Ann"]);
+    let faulty = text.replace("attr.type='int'><default>3", "attr.type='int'><default>x");
+    let faulty = read(&folder, "b.graphml", faulty);
+    assert_refused(faulty, "b.graphml:2: the default of key 'w': expected a whole number of type i64, found 'x'");
+    assert_refused(read(&folder, "c.graphml", "<graphml><graph edgedefault='directed'>"), "it is cut");
+    let empty = read(&folder, "d.graphml", "<graphml><graph edgedefault='directed'></graph></graphml>").unwrap();
+    assert_eq!(empty.edges.len(), 0);
+}
+
+#[test]
+fn graphs_within_nodes_are_flattened() {
+    let folder = Folder::new();
+    let text = "<graphml><key id='n' for='node' attr.name='name' attr.type='string'/><graph edgedefault='directed'>
+                <node id='1'><data key='n'>group</data><graph edgedefault='directed'>
+                <node id='2'><graph/><data key='n'>inner</data></node>
+                <node id='3'><graph><node id='4'/></graph></node><edge source='2' target='3'/></graph>
+                <desc>after</desc></node><edge source='4' target='1'><graph></graph></edge>
+                <node id='5'/></graph></graphml>";
+    let path = folder.file("a.graphml", text);
+    let found = read_files::<u64, u32>(&[&path], &options(KeyKind::Integer)).unwrap();
+    assert_eq!(found.pairs(), [(2, 3), (4, 1)]);
+    assert_eq!(found.vertices, ["1", "2", "3", "4", "5"]);
+    assert_eq!(values(&found.vertex_properties, 0), ["group", "inner", "null", "null", "null"]);
+    assert_refused(read(&folder, "b.graphml", text.replace("<node id='5'/></graph></graphml>", "")), "it is cut");
+}
+
+#[test]
+fn mixed_directions_follow_the_user() {
+    let folder = Folder::new();
+    let edges = "<node id='1'/><edge source='1' target='2' directed='true'><data key='w'>1</data></edge>
+                 <edge source='2' target='3' directed='false'><data key='w'>2</data></edge>
+                 <edge source='4' target='4' directed='0'><data key='w'>3</data></edge>";
+    for default in ["directed", "undirected"] {
+        let path = folder.file("a.graphml", document(edges).replace("'directed'>", &format!("'{default}'>")));
+        let with = |graph_kind| {
+            let options = SourceOptions { graph_kind, weights: Some(f64::TYPE), ..options(KeyKind::Integer) };
+            read_files::<u64, f64>(&[&path], &options)
+        };
+        let directed = with(Some(GraphKind::Directed)).unwrap();
+        assert_eq!(directed.pairs(), [(1, 2), (2, 3), (3, 2), (4, 4)], "{default}");
+        assert_eq!(directed.weights, [1.0, 2.0, 2.0, 3.0], "{default}");
+        assert_eq!(with(Some(GraphKind::Undirected)).unwrap().pairs(), [(1, 2), (2, 3), (4, 4)], "{default}");
+        assert!(with(None).unwrap_err().contains("--directed or --undirected reads both kinds"), "{default}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anden_base::message::shown;
 use anden_base::size::size;
+use anden_graph::GraphKind;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
@@ -48,6 +49,8 @@ pub(super) struct GraphMlElement {
     pub(super) first: GraphMlTextRange,
     /// The target of an edge.
     pub(super) second: Option<GraphMlTextRange>,
+    /// Whether an undirected edge of a directed graph leads both ways.
+    pub(super) is_doubled: bool,
     /// The end of its data in the data of the batch.
     pub(super) data_end: usize,
 }
@@ -77,6 +80,12 @@ pub(super) struct ElementReader {
     xml: Reader<LimitedXmlReader>,
     /// The keys, once the header is read.
     header: Option<GraphMlHeader>,
+    /// The direction that the user states.
+    stated: Option<GraphKind>,
+    /// The first event behind the header, with its line.
+    pending: Option<(u64, Event<'static>)>,
+    /// The number of nodes and edges around the present graph.
+    depth: usize,
     /// The line on which the last event began.
     line: u64,
     /// The number of lines of earlier batches.
@@ -89,10 +98,12 @@ pub(super) struct ElementReader {
 type Result<T> = std::result::Result<T, XmlFault>;
 
 impl ElementReader {
-    pub(super) fn new(reader: Box<dyn Read + Send>) -> Self {
+    /// Reads a document. The user may state a direction, which then decides about edges that contradict their graph.
+    pub(super) fn new(reader: Box<dyn Read + Send>, stated: Option<GraphKind>) -> Self {
         let reader = BufReader::with_capacity(256 << 10, reader);
         let xml = Reader::from_reader(LimitedXmlReader { reader, num_lines: 0, num_bytes: 0 });
-        Self { xml, header: None, line: 0, lines_before: 0, is_done: false, fault: None }
+        let (header, pending, fault) = (None, None, None);
+        Self { xml, header, stated, pending, depth: 0, line: 0, lines_before: 0, is_done: false, fault }
     }
 
     /// Returns the header; reads up to the beginning of the graph on the first call.
@@ -113,17 +124,15 @@ impl ElementReader {
             match event {
                 Event::Start(tag) | Event::Empty(tag) => match tag.local_name().into_inner() {
                     "graphml" => {}
-                    "key" => {
-                        let mut key = GraphMlKey::of(&tag).map_err(|what| self.wrong(what))?;
-                        if is_open {
-                            key.default = self.default_of()?;
-                        }
-                        header.add(key).map_err(|what| self.wrong(what))?;
-                    }
+                    "key" => self.key(&mut header, &tag, is_open)?,
                     "graph" => {
                         // An empty graph element has no nodes and no end tag.
                         self.is_done = !is_open;
                         header.set_direction(&tag).map_err(|what| self.wrong(what))?;
+                        if is_open {
+                            // A fault behind the declarations is reported when the elements are read.
+                            self.fault = self.keys_in_graph(&mut header).err();
+                        }
                         return Ok(header);
                     }
                     "node" | "edge" => {
@@ -137,6 +146,41 @@ impl ElementReader {
                     return Err(self.wrong(format!("expected a GraphML document, found {}", shown(text.as_bytes()))));
                 }
                 Event::Eof => return Err(self.wrong("expected a graph, found the end of the document".into())),
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds a declared key.
+    fn key(&mut self, header: &mut GraphMlHeader, tag: &BytesStart<'_>, is_open: bool) -> Result<()> {
+        let mut key = GraphMlKey::of(tag).map_err(|what| self.wrong(what))?;
+        if is_open {
+            key.default = self.default_of()?;
+        }
+        header.add(key).map_err(|what| self.wrong(what))
+    }
+
+    /// Reads the keys that some tools declare within the graph, before its nodes.
+    fn keys_in_graph(&mut self, header: &mut GraphMlHeader) -> Result<()> {
+        let mut buffer = Vec::new();
+        loop {
+            let event = self.event(&mut buffer)?;
+            let is_open = matches!(event, Event::Start(_));
+            match &event {
+                Event::Start(tag) | Event::Empty(tag) => match tag.local_name().into_inner() {
+                    "key" => self.key(header, tag, is_open)?,
+                    "node" | "edge" | "hyperedge" => {
+                        self.pending = Some((self.line, event.into_owned()));
+                        return Ok(());
+                    }
+                    _ if is_open => self.pass()?,
+                    _ => {}
+                },
+                // A look at the beginning of a stream ends anywhere.
+                Event::End(_) | Event::Eof => {
+                    self.pending = Some((self.line, event.into_owned()));
+                    return Ok(());
+                }
                 _ => {}
             }
         }
@@ -196,12 +240,13 @@ impl ElementReader {
             let event = self.event(&mut buffer)?;
             let line = self.line - self.lines_before;
             let is_open = matches!(event, Event::Start(_));
+            let mut is_doubled = false;
             match event {
                 Event::Start(tag) | Event::Empty(tag) => {
                     let (first, second) = match tag.local_name().into_inner() {
                         "node" => (self.id(&tag, "id", batch)?, None),
                         "edge" => {
-                            self.check_direction(&tag)?;
+                            is_doubled = self.is_doubled(&tag)?;
                             let (source, target) = (self.id(&tag, "source", batch)?, self.id(&tag, "target", batch)?);
                             (source, Some(target))
                         }
@@ -215,8 +260,13 @@ impl ElementReader {
                     if is_open {
                         self.data(batch, second.is_some())?;
                     }
-                    batch.elements.push(GraphMlElement { line, first, second, data_end: batch.data.len() });
+                    let data_end = batch.data.len();
+                    batch.elements.push(GraphMlElement { line, first, second, is_doubled, data_end });
                     return Ok(());
+                }
+                Event::End(tag) if self.depth > 0 => {
+                    // The end of a graph within a node or an edge, or of the element around it.
+                    self.depth -= usize::from(tag.local_name().into_inner() != "graph");
                 }
                 Event::End(_) => return self.end(),
                 Event::Eof => return Err(self.cut()),
@@ -257,21 +307,34 @@ impl ElementReader {
                         let key = attribute(&tag, "key").map_err(|what| self.wrong(what))?;
                         let Some(key) = key else { return Err(self.wrong("data need an attribute 'key'".into())) };
                         let header = self.header.as_ref();
-                        let Some(number) = header.and_then(|header| header.find(&key, is_edge)) else {
-                            return Err(self.wrong(format!("expected a declared key, found {}", shown(key.as_bytes()))));
-                        };
-                        let is_typed = header.is_some_and(|header| header.keys[number].property_type.is_some());
-                        let start = batch.text.len();
-                        if is_open {
-                            self.datum(&mut batch.text, is_typed)?;
-                        }
-                        // The text of an untyped key is dropped.
-                        match is_typed {
-                            true => batch.data.push((number, start..batch.text.len())),
-                            false => batch.text.truncate(start),
+                        let known = header.and_then(|header| {
+                            let number = header.find(&key, is_edge)?;
+                            Some((
+                                number,
+                                header.keys[number].property_type.is_some(),
+                                header.keys[number].has_own_type,
+                            ))
+                        });
+                        match known {
+                            Some((number, is_kept, is_text)) => {
+                                let start = batch.text.len();
+                                let has_elements = is_open && self.datum(&mut batch.text, is_text)?;
+                                // Drawings and XML are dropped.
+                                match is_kept && !has_elements {
+                                    true => batch.data.push((number, start..batch.text.len())),
+                                    false => batch.text.truncate(start),
+                                }
+                            }
+                            // Gephi, Cytoscape and APOC write data of keys that they do not declare.
+                            None if is_open => self.pass()?,
+                            None => {}
                         }
                     }
-                    "graph" => return Err(self.wrong("graphs within nodes or edges are not read".into())),
+                    // The elements of the graph follow, then the end of this element.
+                    "graph" if is_open => {
+                        self.depth += 1;
+                        return Ok(());
+                    }
                     _ if is_open => self.pass()?,
                     _ => {}
                 },
@@ -282,10 +345,11 @@ impl ElementReader {
         }
     }
 
-    /// Appends the text of the open element. Skips elements in it, unless `is_text` forbids them.
-    fn datum(&mut self, text: &mut Vec<u8>, is_text: bool) -> Result<()> {
+    /// Appends the text of the open element. Skips elements in it, unless `is_text` forbids them; returns whether there
+    /// are any.
+    fn datum(&mut self, text: &mut Vec<u8>, is_text: bool) -> Result<bool> {
         let mut buffer = Vec::new();
-        let start = text.len();
+        let (start, mut has_elements) = (text.len(), false);
         loop {
             match self.event(&mut buffer)? {
                 Event::Text(part) => text.extend_from_slice(part.as_bytes()),
@@ -295,15 +359,19 @@ impl ElementReader {
                     let character = character_of(&name).map_err(|what| self.wrong(what))?;
                     text.extend_from_slice(character.encode_utf8(&mut utf8).as_bytes());
                 }
-                Event::Start(_) if !is_text => self.pass()?,
-                Event::Start(tag) | Event::Empty(tag) if is_text => {
+                Event::Start(_) if !is_text => {
+                    self.pass()?;
+                    has_elements = true;
+                }
+                Event::Empty(_) if !is_text => has_elements = true,
+                Event::Start(tag) | Event::Empty(tag) => {
                     let what = format!(
                         "expected text as data, found an element {}",
                         shown(tag.name().into_inner().as_bytes())
                     );
                     return Err(self.wrong(what));
                 }
-                Event::End(_) => return Ok(()),
+                Event::End(_) => return Ok(has_elements),
                 Event::Eof => return Err(self.cut()),
                 _ => {}
             }
@@ -344,26 +412,49 @@ impl ElementReader {
         Ok(start..batch.text.len())
     }
 
-    /// Refuses an edge with another direction than the graph.
-    fn check_direction(&self, tag: &BytesStart<'_>) -> Result<()> {
-        let Some(directed) = attribute(tag, "directed").map_err(|what| self.wrong(what))? else { return Ok(()) };
-        let is_directed = self.header.as_ref().is_some_and(GraphMlHeader::is_directed);
-        if matches!((&directed[..], is_directed), ("true" | "1", true) | ("false" | "0", false)) {
-            return Ok(());
+    /// Whether an edge leads both ways, but the graph is directed.
+    ///
+    /// # Errors
+    /// The edge has another direction than its graph, and the user states none.
+    fn is_doubled(&self, tag: &BytesStart<'_>) -> Result<bool> {
+        let default = self.header.as_ref().is_some_and(GraphMlHeader::is_directed);
+        let own = attribute(tag, "directed").map_err(|what| self.wrong(what))?;
+        let is_directed = match own.as_deref() {
+            None => default,
+            Some("true" | "1") => true,
+            Some("false" | "0") => false,
+            Some(found) => {
+                return Err(self.wrong(format!("expected directed true or false, found {}", shown(found.as_bytes()))));
+            }
+        };
+        match self.stated {
+            None if is_directed != default => {
+                let found = shown(own.unwrap_or_default().as_bytes());
+                Err(self.wrong(format!(
+                    "expected edges as edgedefault says, found one with directed={found}; \
+                     --directed or --undirected reads both kinds"
+                )))
+            }
+            Some(GraphKind::Directed) => Ok(!is_directed),
+            _ => Ok(false),
         }
-        let found = shown(directed.as_bytes());
-        Err(self.wrong(format!("expected edges as edgedefault says, found one with directed={found}")))
     }
 
     /// Reads the next XML event into `buffer`.
     fn event<'b>(&mut self, buffer: &'b mut Vec<u8>) -> Result<Event<'b>> {
+        if let Some((line, event)) = self.pending.take() {
+            self.line = line;
+            return Ok(event);
+        }
         buffer.clear();
         // The limit applies to each event.
         self.xml.get_mut().num_bytes = 0;
         self.line = self.xml.get_ref().num_lines;
         match self.xml.read_event_into(buffer) {
             // A document type may declare entities, and those could expand without limit.
-            Ok(Event::DocType(_)) => Err(self.wrong("a document type (DTD) is not read: take it out".into())),
+            Ok(Event::DocType(text)) if text.contains("<!ENTITY") => {
+                Err(self.wrong("a document type (DTD) that declares entities is not read: take it out".into()))
+            }
             Ok(Event::Decl(declaration)) => match declaration.encoding() {
                 Some(Ok(encoding)) if !is_utf8(&encoding) => {
                     Err(self.wrong(format!("expected the encoding UTF-8, found {}", shown(encoding.as_bytes()))))

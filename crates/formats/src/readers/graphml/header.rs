@@ -26,6 +26,8 @@ pub(super) struct GraphMlKey {
     is_of_edges: bool,
     /// The type of its data; `None` without a type or name, as for keys of drawings.
     pub(super) property_type: Option<PropertyType>,
+    /// Whether the document states the type. Data of other keys may be XML, which is no value.
+    pub(super) has_own_type: bool,
     /// The default text for elements without this datum.
     pub(super) default: Option<Vec<u8>>,
 }
@@ -57,30 +59,31 @@ impl GraphMlKey {
             Some("edge") => (false, true),
             Some(_) => (false, false),
         };
-        let wrong = |found: &str| {
-            let names = "boolean, int, long, float, double or string";
-            format!("expected a key of type {names}, found {}", shown(found.as_bytes()))
-        };
         let ours = match attribute(tag, TYPE_ATTRIBUTE)? {
-            Some(found) => Some(PropertyType::of_name(&found).ok_or_else(|| wrong(&found))?),
+            Some(found) => Some(PropertyType::of_name(&found).ok_or_else(|| {
+                format!("expected a property type as {TYPE_ATTRIBUTE}, found {}", shown(found.as_bytes()))
+            })?),
             None => None,
         };
-        let property_type = match attribute(tag, "attr.type")?.as_deref() {
+        let stated = attribute(tag, "attr.type")?;
+        let property_type = match stated.as_deref() {
             Some(_) if ours.is_some() => ours,
-            Some("boolean") => Some(PropertyType::Boolean),
-            Some("int" | "long") => Some(PropertyType::I64),
+            Some("boolean" | "bool") => Some(PropertyType::Boolean),
+            Some("int" | "long" | "short" | "byte" | "integer") => Some(PropertyType::I64),
             Some("float" | "double") => Some(PropertyType::F64),
-            Some("string") => Some(PropertyType::String),
-            Some(found) => return Err(wrong(found)),
+            // Tools have types of their own, such as vectors: their text is kept.
+            Some(_) => Some(PropertyType::String),
             // By the specification, a named key without a type holds text.
             None => ours.or_else(|| name.as_ref().map(|_| PropertyType::String)),
         };
+        let has_own_type = stated.is_some() || ours.is_some();
         Ok(Self {
             name: name.unwrap_or_else(|| id.clone()),
             id,
             is_of_nodes,
             is_of_edges,
             property_type,
+            has_own_type,
             default: None,
         })
     }
@@ -157,10 +160,10 @@ pub(super) struct GraphMlLayout {
 
 impl GraphMlLayout {
     /// Selects the wanted keys. Also returns the properties of edges and of vertices. Keys of one name become one
-    /// property, because NetworkX declares a key for each type that it meets.
+    /// property, because NetworkX declares a key for each type that it meets; text if the types have no other in common.
     ///
     /// # Errors
-    /// No key can be the weight, or two keys of one name have incompatible types.
+    /// No key can be the weight.
     pub(super) fn new(header: &GraphMlHeader, options: &SourceOptions) -> Result<(Self, [PartProperties; 2])> {
         let keys = &header.keys;
         let weight = weight_keys(keys, options)?;
@@ -179,11 +182,7 @@ impl GraphMlLayout {
                 let (own, types) = (&mut properties[side].own, &mut layout.types[side]);
                 match own.find(&key.name) {
                     Some(column) => {
-                        types[column] = types[column].joined(property_type).ok_or_else(|| {
-                            let (name, before) = (shown(key.name.as_bytes()), types[column]);
-                            let types = format!("of type {before} and of type {property_type}");
-                            format!("there are two properties with the name {name}, {types}: rename one of them")
-                        })?;
+                        types[column] = types[column].joined(property_type).unwrap_or(PropertyType::String);
                         own.set_type(column, types[column]);
                         layout.places[side][column].push(place);
                     }

@@ -26,7 +26,7 @@ pub(super) fn read_elements<K: FieldKey, W: Weight>(
         let data = &batch.data[start..element.data_end];
         start = element.data_end;
         let read = slots.fill(data).and_then(|()| match &element.second {
-            Some(second) => slots.edge(&element.first, second, &mut parsed, &mut columns[0]),
+            Some(second) => slots.edge((&element.first, second), element.is_doubled, &mut parsed, &mut columns[0]),
             None => slots.node(&element.first, &mut parsed, &mut columns[1]),
         });
         // Clears only the used slots, because a document may declare thousands of keys.
@@ -107,8 +107,8 @@ impl GraphMlElementData<'_> {
 
     fn edge<K: FieldKey, W: Weight>(
         &self,
-        source: &GraphMlTextRange,
-        target: &GraphMlTextRange,
+        (source, target): (&GraphMlTextRange, &GraphMlTextRange),
+        is_doubled: bool,
         parsed: &mut ParsedBlock<K, W>,
         columns: &mut [ColumnBuilder],
     ) -> Result<()> {
@@ -126,6 +126,12 @@ impl GraphMlElementData<'_> {
         self.push(0, parsed.edges.len(), columns)?;
         parsed.edges.push(edge);
         parsed.weights.extend(weight);
+        // A loop leads both ways already.
+        if is_doubled && self.text[source.clone()] != self.text[target.clone()] {
+            self.push(0, parsed.edges.len(), columns)?;
+            parsed.edges.push((edge.1, edge.0));
+            parsed.weights.extend(weight);
+        }
         Ok(())
     }
 
@@ -150,7 +156,7 @@ impl GraphMlElementData<'_> {
 
 /// Appends a text of a given type to a column that may have a wider type.
 fn push_text(text: &[u8], property_type: PropertyType, column: &mut ColumnBuilder) -> Result<()> {
-    if property_type == column.property_type() {
+    if property_type == column.property_type() || column.property_type() == PropertyType::String {
         return column.push_text(text);
     }
     let mut value = ColumnBuilder::new(property_type);
