@@ -63,6 +63,14 @@ def test_load_options_have_the_names_of_the_command_line(tmp_path: Path) -> None
     assert db.report["source_column"] == "from" and db.report["properties"] == ["amount"]
 
 
+def test_load_takes_a_delimiter(tmp_path: Path) -> None:
+    (tmp_path / "edges.dat").write_text("source~target\n1~2\n2~3\n")
+    db = anden.load(None, tmp_path / "edges.dat", delimiter="~")
+    assert db.view().num_edges == 2
+    with pytest.raises(anden.InvalidInput, match="punctuation"):
+        anden.load(None, tmp_path / "edges.dat", delimiter="ab")
+
+
 def test_create_in_memory_and_on_disk(tmp_path: Path) -> None:
     with anden.create(tmp_path / "a.anden", directed=False, weight_type="u32", ids="dense", out_only=False) as db:
         db.append([0, 1], [1, 2], weights=[4, 5])

@@ -9,5 +9,5 @@ pub use anden_engine::{Duplicates, InputReport, LoadOptions, LoadReport, Spread}
 pub use anden_formats::Error as InputError;
 pub use anden_formats::{
     ArrowInput, ColumnName, EdgeInput, Format, HeaderRule, InputColumns, InputPath, KeyKind, OnError, SourceOptions,
-    VertexInput, WantedProperties,
+    VertexInput, WantedProperties, parse_delimiter,
 };

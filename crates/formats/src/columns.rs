@@ -186,6 +186,18 @@ impl TableColumnNames {
         Ok(None)
     }
 
+    /// Two columns with the name of one id, as LDBC writes an edge between vertices of one kind:
+    /// `Person.id|Person.id|creationDate`. A bare `id` twice may also come from a join of tables.
+    fn twins(&self) -> Option<(usize, usize)> {
+        let is_id = |place: &usize| self.names[*place].ends_with(".id");
+        let has_twin = |place: &usize| self.names.iter().filter(|name| **name == self.names[*place]).count() > 1;
+        let twins: Vec<usize> = (0..self.folded.len()).filter(is_id).filter(has_twin).collect();
+        match twins[..] {
+            [first, second] => Some((first, second)),
+            _ => None,
+        }
+    }
+
     fn cannot_tell_ends(&self, why: &str) -> String {
         format!(
             "cannot tell which columns are source and target: {why} among {}; --source-column and --target-column name \
@@ -235,6 +247,9 @@ impl TableColumnNames {
     fn both_ends(&self, weight: Option<usize>) -> Result<(usize, usize), String> {
         if let Some(KnownEnds { source, target, .. }) = self.known_ends()? {
             return Ok((source, target));
+        }
+        if let Some(ends) = self.twins() {
+            return Ok(ends);
         }
         let pairs = [&PAIRS[..], &WEAK_PAIRS].concat();
         match self.keys_beside(weight)[..] {

@@ -75,7 +75,7 @@ pub use format::Format;
 pub use key::{FieldKey, Span};
 pub use options::{
     ColumnName, EdgeInput, HeaderRule, InputColumns, KeyKind, LABEL_SEPARATOR, LABELS_PROPERTY, LoneKeys, OnError,
-    SourceFacts, SourceOptions, SourceSummary, TYPE_PROPERTY, VertexInput, WantedProperties,
+    SourceFacts, SourceOptions, SourceSummary, TYPE_PROPERTY, VertexInput, WantedProperties, parse_delimiter,
 };
 pub use output_format::{ExportedGraph, KeptParts, OutputContent, OutputMemory, ValueOfVertex};
 pub use read_gapbs::read_gapbs;

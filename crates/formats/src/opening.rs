@@ -4,7 +4,7 @@ use crate::collector::InputCollector;
 use crate::foreign;
 use crate::input_format::{InputFormat, Recognition};
 use crate::labeled::Said;
-use crate::options::LoneKeys;
+use crate::options::{LoneKeys, SourceOptions};
 use crate::probe::InputProbe;
 use crate::readers;
 use crate::{InputPath, Result};
@@ -43,7 +43,7 @@ fn open_input(input: &InputPath, to: &mut InputCollector<'_>) -> Result<()> {
     let reader = match given {
         // A format that the caller gives wins over the content.
         Some(reader) => reader,
-        None => reader_of(&probe)?,
+        None => reader_of(&probe, to.options)?,
     };
     match are_removals {
         true => reader.open_removals(probe, to),
@@ -60,7 +60,7 @@ pub(crate) fn open_vertices(input: &InputPath, said: &Said, to: &mut InputCollec
     let probe = InputProbe::new(input)?;
     match input {
         InputPath::Arrow(rows) => rows.open_vertices(probe, to)?,
-        _ => reader_of(&probe)?.open_vertices(probe, to)?,
+        _ => reader_of(&probe, to.options)?.open_vertices(probe, to)?,
     }
     to.parts[first..].iter_mut().for_each(|part| part.said = said.clone());
     Ok(())
@@ -70,11 +70,14 @@ pub(crate) fn open_vertices(input: &InputPath, said: &Said, to: &mut InputCollec
 ///
 /// # Errors
 /// The input has a format that Anden does not read.
-fn reader_of(input: &InputProbe) -> Result<&'static dyn InputFormat> {
+fn reader_of(input: &InputProbe, options: &SourceOptions) -> Result<&'static dyn InputFormat> {
     // Errors are left to the reader of the format, which reads this text again.
     let text = input.text().unwrap_or_default();
     let named = readers::of_path(&input.path);
-    let reader = named.unwrap_or_else(|| readers::of_content(&text));
+    let reader = named.unwrap_or_else(|| match options.delimiter {
+        Some(_) => readers::csv(),
+        None => readers::of_content(&text),
+    });
     let is_trusted = named.is_some_and(|reader| reader.trusts_name(&text));
     // Checked even for known names, because a foreign file under such a name leads to misleading faults.
     if !is_trusted && reader.recognises(&text) != Recognition::Sure {

@@ -152,6 +152,9 @@ pub struct SourceOptions {
     pub weight_column: Option<String>,
     /// The tables that start with a header.
     pub header: HeaderRule,
+    /// The character between the columns of CSV; `None`: the most frequent of `,`, `;` and tab in the first row, or
+    /// else `|`. A text whose name tells no format is CSV if this is given.
+    pub delimiter: Option<u8>,
     /// The character that starts a comment anywhere in CSV. `None`: comments start with `#` or `%` and stand only
     /// before the header or the first row.
     pub comment: Option<u8>,
@@ -180,6 +183,18 @@ pub struct SourceOptions {
     pub block_bytes: usize,
 }
 
+/// Parses a delimiter of columns as users give it: a character of punctuation but no quote, a tab, `tab` or `\t`. `None`
+/// for other text: a letter, a digit or a blank may be part of a key.
+pub fn parse_delimiter(text: &str) -> Option<u8> {
+    match text {
+        "tab" | "\\t" | "\t" => Some(b'\t'),
+        _ => match text.as_bytes() {
+            [delimiter] if delimiter.is_ascii_punctuation() && *delimiter != b'"' => Some(*delimiter),
+            _ => None,
+        },
+    }
+}
+
 impl SourceOptions {
     /// Whether any file is to be read, in `inputs` or in the options.
     pub fn has_files(&self, inputs: &[InputPath]) -> bool {
@@ -199,6 +214,7 @@ impl Default for SourceOptions {
             target_column: None,
             weight_column: None,
             header: HeaderRule::default(),
+            delimiter: None,
             comment: None,
             trim: false,
             columns: None,

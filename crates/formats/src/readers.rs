@@ -74,6 +74,11 @@ pub(crate) fn reader(format: Format) -> &'static dyn InputFormat {
     READERS.iter().copied().find(|reader| reader.name() == format.name()).unwrap_or(READERS[0])
 }
 
+/// The reader of CSV.
+pub(crate) fn csv() -> &'static dyn InputFormat {
+    &csv::Csv
+}
+
 /// The reader of the format that the name of a file tells, without a suffix of compression.
 pub(crate) fn of_path(path: &Path) -> Option<&'static dyn InputFormat> {
     let ending = Compression::of_name(path).1.extension()?.to_str()?.to_lowercase();

@@ -202,7 +202,7 @@ pub fn create(
     text_signature = "(path, *inputs, format='auto', directed=None, undirected=False, ordered=False, weights=False, \
             weight_type=None, weight_column=None, duplicates=None, multigraph=False, out_only=False, \
             ids=None, snapshots=1, first_share=None, seed=1, source_column=None, target_column=None, \
-            header='auto', comment=None, trim=False, columns=None, edges=None, vertices=None, \
+            header='auto', delimiter=None, comment=None, trim=False, columns=None, edges=None, vertices=None, \
             vertex_column=None, vertex_properties='all', properties=None, property_types=None, \
             io_order=False, on_error='stop', name=None, threads=0, memory=None)"
 )]

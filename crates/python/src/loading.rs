@@ -2,7 +2,8 @@
 
 use anden::changes::{ExpectedGraph, ExpectedWeights, Maintenance};
 use anden::load::{
-    Duplicates, EdgeInput, Format, HeaderRule, InputPath, OnError, SourceOptions, Spread, VertexInput, WantedProperties,
+    Duplicates, EdgeInput, Format, HeaderRule, InputPath, OnError, SourceOptions, Spread, VertexInput,
+    WantedProperties, parse_delimiter,
 };
 use anden::property::PropertyType;
 use anden::{AppendOptions, GraphKind, KeyScheme, LoadOptions, Options, WeightType};
@@ -20,6 +21,7 @@ pub const READING: &[&str] = &[
     "target_column",
     "weight_column",
     "header",
+    "delimiter",
     "comment",
     "trim",
     "columns",
@@ -125,6 +127,13 @@ fn vertex_inputs(value: &Bound<'_, PyAny>) -> Result<Vec<VertexInput>> {
     found.map_or_else(|| items(value, |file| Ok(input(file)?.into())), Ok)
 }
 
+fn delimiter(value: &Bound<'_, PyAny>) -> Result<u8> {
+    let text: String = value.extract()?;
+    parse_delimiter(&text).ok_or_else(|| {
+        invalid(format!("expected 'tab' or one character of punctuation, such as |, and no quote, not '{text}'"))
+    })
+}
+
 fn comment(value: &Bound<'_, PyAny>) -> Result<u8> {
     let text: String = value.extract()?;
     match text.as_bytes() {
@@ -158,6 +167,7 @@ fn source_options(given: &mut Keywords<'_>, properties: WantedProperties) -> Res
         target_column: given.take("target_column")?,
         weight_column: given.take("weight_column")?,
         header: given.take_word("header", &HeaderRule::ALL)?.unwrap_or_default(),
+        delimiter: given.take_with("delimiter", delimiter)?,
         comment: given.take_with("comment", comment)?,
         trim: given.is_set("trim")?,
         columns: given.take("columns")?,

@@ -97,6 +97,10 @@ pub struct ReadingArgs {
     /// columns. none: no input
     #[arg(long, value_enum, default_value_t = LoadHeader::Auto, value_name = "RULE")]
     pub header: LoadHeader,
+    /// Character between the columns of CSV, or `tab` [default: the most frequent of , ; and tab in the first row, or
+    /// else |]. A file without a known ending is CSV with this option
+    #[arg(long, value_name = "CHAR", value_parser = parse::delimiter)]
+    pub delimiter: Option<u8>,
     /// Character that begins a comment in CSV, on any line [default: # and %, before the header or first row only].
     /// Edge lists always have comments with #, % or //
     #[arg(long, value_name = "CHAR", value_parser = parse::mark)]

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anden::load::{EdgeInput, InputPath, VertexInput, WantedProperties};
+use anden::load::{EdgeInput, InputPath, VertexInput, WantedProperties, parse_delimiter};
 use anden::property::PropertyType;
 use anden::session::parse_size;
 
@@ -114,6 +114,12 @@ pub fn names(text: &str) -> Result<Vec<String>, String> {
         true => Ok(text.split(',').map(str::to_owned).collect()),
         false => Err("expected names as in key,amount".into()),
     }
+}
+
+/// Parses a delimiter of columns.
+pub fn delimiter(text: &str) -> Result<u8, String> {
+    parse_delimiter(text)
+        .ok_or_else(|| "expected 'tab' or one character of punctuation, such as |, and no quote".into())
 }
 
 /// Parses a comment character: punctuation, but no quote.

@@ -136,6 +136,7 @@ pub fn sources(args: &ReadingArgs, format: Option<Format>, properties: WantedPro
             LoadHeader::First => HeaderRule::First,
             LoadHeader::None => HeaderRule::None,
         },
+        delimiter: args.delimiter,
         comment: args.comment,
         trim: args.trim,
         columns: args.columns.clone(),

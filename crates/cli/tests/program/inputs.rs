@@ -65,7 +65,7 @@ fn other_columns_are_refused_with_their_names() {
         ("two.csv", &["'source', 'target', 'from' and 'to'"]),
         ("same.csv", &["'id', 'id' and 'since'"]),
         ("one.csv", &["'' and 'to'"]),
-        ("pipes.csv", &["'a|b|c'"]),
+        ("pipes.csv", &["'a', 'b' and 'c'"]),
         ("people.parquet", &["'id', 'age' and 'size'"]),
     ] {
         for keys in ["integer", "string"] {
@@ -398,6 +398,23 @@ fn marks_in_csv_are_data() {
     scene.write("f.txt", "1 2\n");
     scene.anden(&["load", "db", "f.txt", "--comment", ";"]).failed(&["f.txt", "';'", "--comment is for CSV"]);
     scene.anden(&["load", "db", "f.txt", "--comment", "ab"]).refused(&["--comment"]);
+}
+
+#[test]
+fn columns_have_the_given_delimiter() {
+    let scene = Scene::new();
+    let strings = ["--ids", "string"];
+    scene.write("g.dat", "source~target\na~b c\n");
+    let report = load(&scene, "g.dat", &[&strings[..], &["--delimiter", "~"]].concat());
+    assert_eq!(json!([report["edges"], report["target_column"]]), json!([1, "target"]));
+    assert_eq!(edges(&scene), ["a,\"b c\""]);
+    scene.write("h.dat", "source\ttarget\na\tb\n");
+    let report = load(&scene, "h.dat", &[&strings[..], &["--delimiter", "tab"]].concat());
+    assert_eq!(report["edges"], 1);
+    edges(&scene);
+    for wrong in ["ab", "\"", "x", " ", ""] {
+        scene.anden(&["load", "db", "g.dat", "--delimiter", wrong]).refused(&["--delimiter", "punctuation"]);
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! CSV: columns separated by `,`, `;` or tabs, with optional quotes and an optional header.
+//! CSV: columns separated by `,`, `;`, tabs, `|` or another given character, with optional quotes and an optional header.
 //!
 //! Blanks are part of a field (RFC 4180), and comments stand only before the header.
 

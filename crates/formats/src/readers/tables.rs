@@ -104,6 +104,9 @@ pub(super) fn open_table(input: InputProbe, kind: TableKind, to: &mut InputColle
             char::from(mark)
         )));
     }
+    if has_blanks && to.options.delimiter.is_some() {
+        return Err(input.bad("cannot use --delimiter: blanks separate the columns of a list; --format csv reads CSV"));
+    }
     // The parts of a table are all CSV, or all blank-separated.
     let is_part = |head: &&TableHead| (head.layout.delimiter == BLANKS) == has_blanks;
     let tables = to.parts.iter().filter(|part| !part.is_of_vertices).filter_map(|part| part.table.as_ref());

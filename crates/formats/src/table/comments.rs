@@ -60,7 +60,7 @@ pub(crate) fn first_row(
         at = end + 1;
     }
     if marked.is_empty() {
-        let row = reference.map(|start| row_at(text, start, kind));
+        let row = reference.map(|start| row_at(text, start, kind, options.delimiter));
         return Ok((row, num_comments));
     }
     Marked { text, kind, options, lines: &marked }.first_row(reference)
@@ -74,15 +74,15 @@ pub(crate) fn are_marked_rows(text: &[u8]) -> bool {
     let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
     let lines: Vec<&[u8]> = lines.take(TELLING_LINES).collect();
     let [first, second, ..] = lines[..] else { return false };
-    let delimiter = delimiter_of(first);
+    let delimiter = delimiter_of(first, None);
     let num_columns = |line: &[u8]| fields_of(line, delimiter).map_or(0, |fields| fields.len());
     let is_row = |line: &&[u8]| line.starts_with(b"#") && line.get(1).is_some_and(|byte| !byte.is_ascii_whitespace());
     let has_columns = num_columns(first) > 1 && num_columns(first) == num_columns(second);
     has_columns && delimiter != b'\t' && lines.iter().all(is_row)
 }
 
-fn row_at(text: &[u8], start: usize, kind: TableKind) -> FirstRow {
-    FirstRow { start, end: first_row_end(text, start, kind), fields_start: start }
+fn row_at(text: &[u8], start: usize, kind: TableKind, given: Option<u8>) -> FirstRow {
+    FirstRow { start, end: first_row_end(text, start, kind, given), fields_start: start }
 }
 
 /// The marked lines at the beginning of a delimited table.
@@ -104,11 +104,11 @@ impl Marked<'_> {
             let are_rows =
                 num_columns > 1 && self.lines.iter().all(|line| self.is_like_row(*line, delimiter, num_columns));
             return Ok(match are_rows {
-                true => (Some(row_at(self.text, start, self.kind)), 0),
+                true => (Some(row_at(self.text, start, self.kind, self.options.delimiter)), 0),
                 false => (None, num_marked),
             });
         };
-        let row = row_at(self.text, reference, self.kind);
+        let row = row_at(self.text, reference, self.kind, self.options.delimiter);
         let line = &self.text[row.start..row.end];
         let (delimiter, num_columns) = self.shape(line);
         if let Some(header) = self.header_in_comment(line, delimiter, num_columns) {
@@ -122,7 +122,7 @@ impl Marked<'_> {
         };
         let (start, end) = self.lines[first];
         if self.options.header == HeaderRule::None || self.options.columns.is_some() {
-            return Ok((Some(row_at(self.text, start, self.kind)), first as u64));
+            return Ok((Some(row_at(self.text, start, self.kind, self.options.delimiter)), first as u64));
         }
         let mark = char::from(self.text[start]);
         let what = format!(
@@ -135,7 +135,7 @@ impl Marked<'_> {
 
     /// The delimiter of a line and its number of columns.
     fn shape(&self, line: &[u8]) -> (u8, usize) {
-        let delimiter = delimiter_of(line);
+        let delimiter = delimiter_of(line, self.options.delimiter);
         (delimiter, fields_of(line, delimiter).map_or(0, |fields| fields.len()))
     }
 

@@ -27,7 +27,9 @@ use crate::{Error, Result};
 /// The largest number of columns of a header.
 const MAX_COLUMNS: usize = 10_000;
 /// The possible delimiters. The first wins if several are equally frequent.
-const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
+const DELIMITERS: [u8; 4] = [b',', b';', b'\t', BAR];
+/// A delimiter only where there is no other one, because keys may contain it (`sp|P69905`).
+const BAR: u8 = b'|';
 
 /// The facts about a table that its beginning gives.
 #[derive(Clone, Debug)]
@@ -106,7 +108,7 @@ impl TableHead {
         let delimiter = match follows {
             Some(first) => first.layout.delimiter,
             None if kind.has_blanks => BLANKS,
-            None => delimiter_of(line),
+            None => delimiter_of(line, options.delimiter),
         };
         let fields = fields_of(line, delimiter)?;
         // Under `--header first`, later inputs are parts of one table.
@@ -340,9 +342,9 @@ fn unsure(line: &[u8], num_columns: usize, options: &SourceOptions, is_of_vertic
 }
 
 /// The end of the row that decides the columns. If a quote is not closed, the row ends with its line.
-pub(crate) fn first_row_end(bytes: &[u8], start: usize, kind: TableKind) -> usize {
+pub(crate) fn first_row_end(bytes: &[u8], start: usize, kind: TableKind, given: Option<u8>) -> usize {
     let line = line_end(bytes, start);
-    let delimiter = if kind.has_blanks { BLANKS } else { delimiter_of(&bytes[start..line]) };
+    let delimiter = if kind.has_blanks { BLANKS } else { delimiter_of(&bytes[start..line], given) };
     match row_end(bytes, start, bytes.len(), delimiter) {
         RowEnd::Line(end) => end,
         // Faults of a row are reported when its fields are read.
@@ -351,7 +353,10 @@ pub(crate) fn first_row_end(bytes: &[u8], start: usize, kind: TableKind) -> usiz
 }
 
 /// The most frequent delimiter of a row's first line, outside of quotes.
-pub(crate) fn delimiter_of(row: &[u8]) -> u8 {
+pub(crate) fn delimiter_of(row: &[u8], given: Option<u8>) -> u8 {
+    if let Some(given) = given {
+        return given;
+    }
     let line = &row[..line_end(row, 0)];
     let mut counts = [0_usize; DELIMITERS.len()];
     let (mut at, mut begins_field) = (0, true);
@@ -368,7 +373,8 @@ pub(crate) fn delimiter_of(row: &[u8]) -> u8 {
         at += 1;
     }
     // `max_by_key` takes the last maximum, so the reversed order lets the first delimiter win.
-    let best = DELIMITERS.into_iter().zip(counts).rev().max_by_key(|&(_, count)| count);
+    let weigh = |&(delimiter, count): &(u8, usize)| if delimiter == BAR { count.min(1) } else { 2 * count };
+    let best = DELIMITERS.into_iter().zip(counts).rev().max_by_key(weigh);
     best.map_or(b',', |(delimiter, _)| delimiter)
 }
 

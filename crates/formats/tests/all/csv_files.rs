@@ -1,6 +1,6 @@
 //! CSV: delimiters, headers, quotes, columns by name.
 
-use anden_formats::{ColumnName, KeyKind, OnError, SourceOptions, Span, WantedProperties};
+use anden_formats::{ColumnName, Format, KeyKind, OnError, SourceOptions, Span, WantedProperties};
 use anden_graph::WeightType;
 
 use crate::reading;
@@ -45,6 +45,32 @@ fn delimiters_in_quotes_do_not_tell() {
     // A quote within a field is text.
     let read = read_strings(&folder, "d.csv", "5\"1;7\"8,a;3\n").unwrap();
     assert_eq!(read.edges, [("5\"1".to_owned(), "7\"8,a".to_owned())]);
+}
+
+#[test]
+fn bars_and_given_delimiters_separate_columns() {
+    let folder = Folder::new();
+    let ldbc = "Person.id|Person.id|creationDate\n933|4139|2010-03-13T07:37:21.718+0000\n933|6597|2010-09-20\n";
+    assert_eq!(read(&folder, "a.csv", ldbc).unwrap().pairs(), [(933, 4139), (933, 6597)]);
+    // Keys may contain a bar if there is another delimiter.
+    let proteins = read_strings(&folder, "b.csv", "sp|P1,sp|P2\n").unwrap();
+    assert_eq!(proteins.edges, [("sp|P1".to_owned(), "sp|P2".to_owned())]);
+    let given = |name: &str, delimiter, text: &str| {
+        let options = SourceOptions { delimiter: Some(delimiter), ..SourceOptions::default() };
+        read_files::<u64, u32>(&[&folder.file(name, text)], &options)
+    };
+    for (name, delimiter) in [("c.csv", b'~'), ("c.txt", b'~'), ("c.dat", b'|'), ("d.txt", b'\t'), ("e.csv", b':')] {
+        let bar = char::from(delimiter);
+        let text = format!("# made by hand\nsource{bar}target{bar}note, long\n1{bar}2{bar}x\n3{bar}\"4\"{bar}y,z\n");
+        assert_eq!(given(name, delimiter, &text).unwrap().pairs(), [(1, 2), (3, 4)], "{name}");
+    }
+    let list = SourceOptions { format: Format::of_name("edgelist"), delimiter: Some(b'|'), ..SourceOptions::default() };
+    assert_refused(
+        read_files::<u64, u32>(&[&folder.file("f.txt", "1 2\n")], &list),
+        "f.txt: cannot use --delimiter: blanks separate the columns of a list; --format csv reads CSV",
+    );
+    let twins = read(&folder, "g.csv", "id,name,name\n1,2,3\n");
+    assert!(twins.unwrap_err().contains("cannot tell which columns are source and target"));
 }
 
 #[test]
