@@ -2,7 +2,8 @@
 //!
 //! The base holds the newest snapshot, with all edges, and is written as usual. Each edge on its way there is assigned
 //! to a random snapshot, and kept for a delta unless that is the first. The choice depends only on the seed and the
-//! keys of its ends, by their ranks. So both arcs of an edge, and all parallel edges, get the same snapshot, at any number of threads.
+//! ranks of the keys of its ends. So both arcs of an edge, and all parallel edges, get the same snapshot, at any number
+//! of threads and under every order of ids.
 
 use std::sync::OnceLock;
 
