@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use anden_base::progress::Silent;
 use anden_base::storage::Storage;
 use anden_engine::{
-    AppendOptions, Changes, Engine, GraphOptions, KeyScheme, LoadOptions, Maintenance, MergeScope, Result, SnapshotView,
+    AppendOptions, Changes, Engine, GraphOptions, IdOrder, KeyScheme, LoadOptions, Maintenance, MergeScope, Result, SnapshotView,
 };
 use anden_formats::InputPath;
 use anden_graph::{Direction, Graph, GraphKind, WeightType, WeightedEdges};
@@ -28,7 +28,7 @@ fn sample(options: GraphOptions, has_past: bool) -> Sample {
     let input = InputPath::File(input_file("txt", lines.as_bytes()));
     let disk = FaultStorage::default();
     let storage: Arc<dyn Storage> = Arc::new(disk.clone());
-    let load = LoadOptions { graph: options, io_order: true, ..LoadOptions::default() };
+    let load = LoadOptions { graph: options, order: IdOrder::Input, ..LoadOptions::default() };
     let (database, _) =
         Engine::load_in(storage, "db".as_ref(), &[input], &load, pool(), &Silent).expect("a sound input loads");
     if has_past {

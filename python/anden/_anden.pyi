@@ -125,6 +125,7 @@ def load(
     vertex_properties: str | Sequence[str] = ...,
     properties: str | Sequence[str] | None = ...,
     property_types: Mapping[str, str] | None = ...,
+    order: Literal["auto", "input", "degree", "hub", "bfs"] = ...,
     io_order: bool = ...,
     on_error: Literal["stop", "skip"] = ...,
     name: str | None = ...,
@@ -215,6 +216,7 @@ class Database:
         vertex_properties: str | Sequence[str] = ...,
         properties: str | Sequence[str] | None = ...,
         property_types: Mapping[str, str] | None = ...,
+        order: Literal["auto", "input"] = ...,
         io_order: bool = ...,
         on_error: Literal["stop", "skip"] = ...,
     ) -> dict[str, Any]: ...

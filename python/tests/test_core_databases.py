@@ -71,6 +71,27 @@ def test_load_takes_a_delimiter(tmp_path: Path) -> None:
         anden.load(None, tmp_path / "edges.dat", delimiter="ab")
 
 
+@pytest.mark.parametrize("order", ["auto", "input", "degree", "hub", "bfs"])
+def test_answers_do_not_depend_on_the_order_of_ids(edges: Path, order: str) -> None:
+    g = anden.load(None, edges, order=order).view()
+    first = {"auto": 1, "input": 1, "degree": 3, "hub": 3, "bfs": 3}[order]
+    assert g.keys()[0] == first and g.id(first) == 0
+    assert list(g.neighbors(3)) == [1, 4] and list(g.neighbors(3, "both")) == [1, 2, 4]
+    hops = g.bfs(1)
+    assert {int(key): int(hops[g.id(int(key))]) for key in g.keys()} == {1: 0, 2: 1, 3: 2, 4: 3}
+    assert [key for key, _ in g.kcore(details=True).top(3)] == [1, 2, 3]
+
+
+def test_contradicting_orders_of_ids_are_refused(edges: Path) -> None:
+    assert list(anden.load(None, edges, order="input", io_order=True).view().keys()) == [1, 2, 3, 4]
+    with pytest.raises(anden.InvalidInput, match="io_order=True.*order='bfs'"):
+        anden.load(None, edges, order="bfs", io_order=True)
+    with pytest.raises(anden.InvalidInput, match="--order degree.*--ids dense"):
+        anden.load(None, edges, order="degree", ids="dense")
+    with pytest.raises(anden.InvalidInput, match="fixed when a graph is loaded"):
+        anden.load(None, edges).append_files(edges, order="hub")
+
+
 def test_create_in_memory_and_on_disk(tmp_path: Path) -> None:
     with anden.create(tmp_path / "a.anden", directed=False, weight_type="u32", ids="dense", out_only=False) as db:
         db.append([0, 1], [1, 2], weights=[4, 5])

@@ -113,6 +113,10 @@ pub(crate) trait JobOutcome: Send + Sync {
     fn summary(&self, view: &View) -> Result<Vec<(&'static str, Value)>>;
     /// The result by vertex id; `None` if the summary is the whole result.
     fn values(&self) -> Option<Values<'_>>;
+    /// Like [`values`](Self::values), with choices among vertices made by key.
+    fn values_by_key(&self, _view: &View) -> Result<Option<Values<'_>>> {
+        Ok(self.values())
+    }
     /// Like [`values`](Self::values), without a copy.
     fn into_values(self: Box<Self>) -> Option<Values<'static>>;
     /// Compares the result with an independent serial algorithm. The error names the first difference.
@@ -241,6 +245,16 @@ impl JobOutput {
         self.outcome.values()
     }
 
+    /// Like [`values`](Self::values), with choices among vertices made by key, as they are for output with keys. A
+    /// component is named by its member with the smallest key, and of several parents the one with the smallest key is
+    /// chosen; `values` takes the smallest id. `view` is the view of the run.
+    ///
+    /// # Errors
+    /// Damage met on the way; cancellation.
+    pub fn values_by_key(&self, view: &View) -> Result<Option<Values<'_>>> {
+        self.outcome.values_by_key(view)
+    }
+
     /// Like [`values`](Self::values), without a copy.
     pub fn into_values(self) -> Option<Values<'static>> {
         self.outcome.into_values()
@@ -255,20 +269,22 @@ impl JobOutput {
     }
 }
 
-/// The ten vertices with the highest scores, with their keys. Equal scores are ordered by id.
+/// The ten vertices with the highest scores, with their keys. Equal scores are ordered by key.
 fn ranking(view: &View, scores: &[f64]) -> Result<Value> {
     const LENGTH: usize = 10;
     let mut top: Vec<VertexId> = Vec::with_capacity(LENGTH + 1);
     let lists = view.lists();
-    for vertex in 0..scores.len() {
-        let score = scores[vertex];
+    let order = view.order_of_keys()?;
+    for place in 0..order.as_ref().map_or(scores.len(), Vec::len) {
+        let vertex = order.as_ref().map_or(place as VertexId, |order| order[place]);
+        let score = scores[vertex as usize];
         // Most vertices fail the first comparison, so it comes before the look at the vertex.
-        if top.len() == LENGTH && score <= scores[top[LENGTH - 1] as usize] || !lists.is_live(vertex as VertexId) {
+        if top.len() == LENGTH && score <= scores[top[LENGTH - 1] as usize] || !lists.is_live(vertex) {
             continue;
         }
-        // With `>=`, equal scores stay in the order of ids.
+        // With `>=`, equal scores stay in the order of keys.
         let place = top.partition_point(|&other| scores[other as usize] >= score);
-        top.insert(place, vertex as VertexId);
+        top.insert(place, vertex);
         top.truncate(LENGTH);
     }
     let ranked = top.into_iter().map(|vertex| Ok((view.key(vertex)?, scores[vertex as usize])));

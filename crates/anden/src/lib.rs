@@ -31,6 +31,7 @@ pub mod export;
 pub mod graph;
 pub mod job;
 pub mod kernel;
+mod key_order;
 pub mod load;
 pub mod property;
 pub mod query;

@@ -65,7 +65,7 @@ impl View {
         Ok(values)
     }
 
-    /// The vertices with a value of a property, in ascending order of ids. Null finds no vertex. Floating-point values
+    /// The vertices with a value of a property, in ascending order of keys. Null finds no vertex. Floating-point values
     /// match if their bits are equal.
     ///
     /// Cost: one or two microseconds with an index ([`Database::create_index`](crate::Database::create_index)); without
@@ -93,6 +93,7 @@ impl View {
         for vertex in found {
             seen.extend(self.has(vertex)?.then_some(vertex));
         }
+        self.sort_by_key(&mut seen)?;
         Ok(seen)
     }
 

@@ -471,40 +471,6 @@ impl View {
         vertices.iter().map(|&vertex| self.key(vertex)).collect()
     }
 
-    /// All vertices in ascending order of keys: numbers by value, strings by bytes.
-    ///
-    /// # Errors
-    /// Damage met on the way.
-    pub fn vertices_by_key(&self) -> Result<Vec<VertexId>> {
-        let lists = self.all_lists()?;
-        let mut vertices: Vec<VertexId> =
-            (0..self.vertex_bound() as VertexId).filter(|&vertex| lists.is_live(vertex)).collect();
-        let mut before = None;
-        // Ids usually ascend with keys: a check is cheaper than a sort.
-        let mut is_sorted = true;
-        for &vertex in &vertices {
-            let key = self.key_ref(vertex)?;
-            is_sorted &= before.is_none_or(|before| before < key);
-            before = Some(key);
-        }
-        if !is_sorted {
-            // The loop above read every key, so none is missing here.
-            // Each key is looked up once, not at each comparison.
-            vertices.sort_by_cached_key(|&vertex| self.key_ref(vertex).ok());
-        }
-        Ok(vertices)
-    }
-
-    /// All vertices in ascending order of keys; `None` if the order of ids is that order.
-    pub(crate) fn order_of_keys(&self) -> Result<Option<Vec<VertexId>>> {
-        // A dense key is the id.
-        if self.graph.options().keys == anden_snapshots::KeyScheme::Dense {
-            return Ok(None);
-        }
-        let vertices = self.vertices_by_key()?;
-        Ok(if vertices.is_sorted() { None } else { Some(vertices) })
-    }
-
     /// Refuses an id that no list has.
     fn require_below_bound(&self, vertex: VertexId) -> Result<()> {
         let bound = self.vertex_bound();

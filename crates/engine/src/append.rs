@@ -35,7 +35,7 @@ use self::properties::{joined_schema, vertex_rows};
 use self::requests::{AppendContext, Requests, added_by, read_source, removed_by};
 use self::vertices::RemovedVertices;
 use crate::live::{AddedRows, ChangeSet, VertexValues, WrittenSnapshot, num_edges_of};
-use crate::load::{Duplicates, Expand, InputReport, LoadBudget, note_on_repeated};
+use crate::load::{Duplicates, Expand, IdOrder, InputReport, LoadBudget, note_on_repeated};
 use crate::{Engine, Error, Result};
 
 impl Engine {
@@ -170,7 +170,7 @@ impl<'a> Append<'a> {
     fn reading(&self) -> AppendContext<'_> {
         AppendContext {
             graph: self.database.options(),
-            io_order: self.options.io_order,
+            io_order: self.options.order == IdOrder::Input,
             budget: &self.budget,
             pool: self.pool,
             progress: self.progress,

@@ -1,10 +1,10 @@
 //! Ingest: input files become a database.
 //!
 //! The input is read in parallel into *raw edges*, whose ends are keys or numbers of keys ([`ingest`]). Keys become ids
-//! ([`keys`]). The edges are spread over ranges of lists that fit the processor's cache ([`partition`]). Each range is
-//! sorted there ([`sort`]), and its lists are appended to the base in order ([`assemble`]). In-lists are spread from
-//! the sorted out-lists, so that only their owners remain to be sorted. Edges without weights are spread while they are
-//! read ([`buckets`]).
+//! ([`keys`]), whose order may follow the shape of the graph ([`order`]). The edges are spread over ranges of lists that
+//! fit the processor's cache ([`partition`]). Each range is sorted there ([`sort`]), and its lists are appended to the
+//! base in order ([`assemble`]). In-lists are spread from the sorted out-lists, so that only their owners remain to be
+//! sorted. Edges without weights are spread while they are read ([`buckets`]).
 //!
 //! Edges beyond the memory budget go to scratch files, as sorted runs that are merged ([`external`]). Edges that ascend
 //! already are not sorted. A serialized graph is taken list by list ([`serialized`]).
@@ -27,6 +27,7 @@ mod keys;
 mod lists;
 mod map;
 mod options;
+mod order;
 mod partition;
 mod properties;
 mod ranks;
@@ -51,7 +52,7 @@ use anden_formats::{InputPath, SerializedGraph, Source, Span};
 use anden_graph::{GraphKind, WeightType};
 use anden_snapshots::{ArcData, KeyScheme, Store, StoreBuilder};
 
-pub use options::{Duplicates, LoadOptions};
+pub use options::{Duplicates, IdOrder, LoadOptions};
 pub(crate) use report::note_on_repeated;
 pub use report::{InputReport, LoadReport};
 pub use spread::Spread;

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use anden_base::parallel::Pool;
 use anden_base::progress::Silent;
-use anden_engine::{Engine, KeyScheme, LoadOptions, Spread};
+use anden_engine::{Engine, IdOrder, KeyScheme, LoadOptions, Spread};
 use anden_formats::InputPath;
 use anden_graph::GraphKind;
 
@@ -37,22 +37,23 @@ fn load_of_large_input_stays_within_budget() {
     let num_edges = write_edges(&input, 4 * BUDGET);
     let pool = Pool::new(2).unwrap();
     let several = Spread { num_snapshots: 3, first_share: Some(0.95), seed: 1 };
-    for (keys, graph_kind, memory, spread) in [
+    for (keys, graph_kind, memory, spread, order) in [
         // The load without a budget comes first, so that its memory does not count for the others.
-        (KeyScheme::Integer, GraphKind::Undirected, None, Spread::default()),
-        (KeyScheme::Dense, GraphKind::Directed, Some(BUDGET), Spread::default()),
-        (KeyScheme::Integer, GraphKind::Undirected, Some(BUDGET), Spread::default()),
+        (KeyScheme::Integer, GraphKind::Undirected, None, Spread::default(), IdOrder::Auto),
+        (KeyScheme::Dense, GraphKind::Directed, Some(BUDGET), Spread::default(), IdOrder::Auto),
+        (KeyScheme::Integer, GraphKind::Undirected, Some(BUDGET), Spread::default(), IdOrder::Auto),
+        (KeyScheme::Integer, GraphKind::Directed, Some(2 * BUDGET), Spread::default(), IdOrder::Degree),
         // Half of the memory for edges is reserved for edges of later snapshots.
-        (KeyScheme::Dense, GraphKind::Directed, Some(3 * BUDGET), several),
+        (KeyScheme::Dense, GraphKind::Directed, Some(3 * BUDGET), several, IdOrder::Auto),
     ] {
         let path = dir.path().join("graph.anden");
-        let mut options = LoadOptions { memory, spread, ..LoadOptions::default() };
+        let mut options = LoadOptions { memory, spread, order, ..LoadOptions::default() };
         options.graph.keys = keys;
         options.graph.graph_kind = graph_kind;
         let inputs = [InputPath::File(input.clone())];
         let (db, report) = Engine::load(&path, &inputs, &options, &pool, &Silent).unwrap();
         println!(
-            "{keys:?}, {graph_kind:?}: {} bytes of input, budget {memory:?}, resident peak {}, {:.2} s",
+            "{keys:?}, {graph_kind:?}, {order:?}: {} bytes of input, budget {memory:?}, resident peak {}, {:.2} s",
             4 * BUDGET,
             report.peak_bytes,
             report.seconds

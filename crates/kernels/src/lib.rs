@@ -31,5 +31,5 @@ pub mod wcc;
 pub use context::{Context, Medium};
 pub use edge_map::{Beamer, EdgeFunctor, EdgeMapOptions, LEAN_BYTES, Policy, edge_map, weighted_edge_map};
 pub use error::{Error, Result};
-pub use sources::SourceChoice;
+pub use sources::{SourceChoice, sample};
 pub use vertex_subset::{VertexSubset, vertex_filter, vertex_map};

@@ -45,7 +45,7 @@ impl SourceChoice {
                 sources.iter().try_for_each(|&source| require_vertex(graph, source))?;
                 sources.clone()
             }
-            Self::Sampled { count, seed } => sample(graph, *count, *seed),
+            Self::Sampled { count, seed } => sample(graph, *count, *seed, |id| id),
         })
     }
 
@@ -75,8 +75,9 @@ impl SourceChoice {
     }
 }
 
-/// Distinct vertices with out-edges, in the order of a pseudorandom permutation of all ids.
-fn sample(graph: &impl Graph, count: usize, seed: u64) -> Vec<VertexId> {
+/// Distinct vertices with out-edges, in the order of a pseudorandom permutation of the numbers below the bound of the
+/// ids. `vertex_of` gives the vertex of each number; if the numbers are ranks of keys, the sample does not depend on ids.
+pub fn sample(graph: &impl Graph, count: usize, seed: u64, vertex_of: impl Fn(VertexId) -> VertexId) -> Vec<VertexId> {
     let bound = graph.vertex_bound();
     let has_edges = |v: VertexId| graph.is_live(v) && graph.degree(Direction::Out, v) > 0;
     // The permutation: multiplication by an odd number, and mixing of high bits into low ones, are bijective below a
@@ -90,7 +91,7 @@ fn sample(graph: &impl Graph, count: usize, seed: u64) -> Vec<VertexId> {
             x ^ (x >> shift)
         })
     };
-    let candidates = (0..=mask).map(permuted).filter(|&v| v < bound as u64).map(|v| v as VertexId);
+    let candidates = (0..=mask).map(permuted).filter(|&v| v < bound as u64).map(|v| vertex_of(v as VertexId));
     candidates.filter(|&v| has_edges(v)).take(count).collect()
 }
 
@@ -104,12 +105,12 @@ mod tests {
             let csr = test.build().unwrap();
             let with_edges = csr.out_lists().offsets().windows(2).filter(|pair| pair[0] < pair[1]).count();
             for seed in [0, 1, u64::MAX] {
-                let mut some = sample(&csr, 7, seed);
-                assert_eq!(some, sample(&csr, 7, seed));
+                let mut some = sample(&csr, 7, seed, |id| id);
+                assert_eq!(some, sample(&csr, 7, seed, |id| id));
                 some.sort_unstable();
                 some.dedup();
                 assert_eq!(some.len(), with_edges.min(7), "{} by seed {seed}", test.name);
-                assert_eq!(sample(&csr, usize::MAX, seed).len(), with_edges, "{} by seed {seed}", test.name);
+                assert_eq!(sample(&csr, usize::MAX, seed, |id| id).len(), with_edges, "{} by seed {seed}", test.name);
             }
         }
     }

@@ -189,6 +189,9 @@ pub fn create(
 ///     The type of vertex keys.
 /// edges, vertices : dict, optional
 ///     Files by edge type and by vertex label: ``edges={"KNOWS": "knows.csv"}``, ``vertices={"Person": "people.csv"}``.
+/// order : {"auto", "input", "degree", "hub", "bfs"}
+///     The order of the ids, which decides what lies together in memory. Answers by key do not depend on it, but arrays
+///     by vertex id follow it. ``io_order=True`` is ``order="input"``.
 /// on_error : {"stop", "skip"}
 ///     What to do with a line that is not an edge.
 ///
@@ -204,7 +207,7 @@ pub fn create(
             ids=None, snapshots=1, first_share=None, seed=1, source_column=None, target_column=None, \
             header='auto', delimiter=None, comment=None, trim=False, columns=None, edges=None, vertices=None, \
             vertex_column=None, vertex_properties='all', properties=None, property_types=None, \
-            io_order=False, on_error='stop', name=None, threads=0, memory=None)"
+            order='auto', io_order=False, on_error='stop', name=None, threads=0, memory=None)"
 )]
 pub fn load(
     py: Python<'_>,

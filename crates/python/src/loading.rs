@@ -2,7 +2,7 @@
 
 use anden::changes::{ExpectedGraph, ExpectedWeights, Maintenance};
 use anden::load::{
-    Duplicates, EdgeInput, Format, HeaderRule, InputPath, OnError, SourceOptions, Spread, VertexInput,
+    Duplicates, EdgeInput, Format, HeaderRule, IdOrder, InputPath, OnError, SourceOptions, Spread, VertexInput,
     WantedProperties, parse_delimiter,
 };
 use anden::property::PropertyType;
@@ -31,6 +31,7 @@ pub const READING: &[&str] = &[
     "vertex_properties",
     "properties",
     "property_types",
+    "order",
     "io_order",
     "on_error",
     "duplicates",
@@ -217,6 +218,19 @@ impl Kind {
     }
 }
 
+/// The order of ids, by either of its names.
+fn order(given: &mut Keywords<'_>) -> Result<IdOrder> {
+    let order = given.take_word("order", &IdOrder::ALL)?;
+    match (order, given.is_set("io_order")?) {
+        (Some(order), true) if order != IdOrder::Input => {
+            let name = order.name();
+            Err(invalid(format!("io_order=True is order='input', which contradicts order='{name}': give one of them")))
+        }
+        (_, true) => Ok(IdOrder::Input),
+        (order, false) => Ok(order.unwrap_or_default()),
+    }
+}
+
 fn duplicates(given: &mut Keywords<'_>) -> Result<Duplicates> {
     let rule = given.take_word("duplicates", &Duplicates::ALL)?;
     match (rule, given.is_set("multigraph")?) {
@@ -260,7 +274,7 @@ pub fn load_options(given: &mut Keywords<'_>, inputs: &[InputPath]) -> Result<Lo
         graph,
         follows_inputs: kind.graph_kind.is_none() && !kind.ordered,
         duplicates,
-        io_order: given.is_set("io_order")?,
+        order: order(given)?,
         source,
         spread,
         name: given.take("name")?,
@@ -287,7 +301,7 @@ pub fn append_options(given: &mut Keywords<'_>, graph: &Options) -> Result<Appen
     let maintains = given.take::<bool>("maintenance")?.unwrap_or(true);
     Ok(AppendOptions {
         duplicates,
-        io_order: given.is_set("io_order")?,
+        order: order(given)?,
         memory: None,
         source,
         remove: given.take_with("remove", |value| items(value, input))?.unwrap_or_default(),

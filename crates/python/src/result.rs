@@ -73,6 +73,7 @@ impl KernelResult {
     }
 
     /// The vertices with the largest values, as ids with values. Vertices that were not reached do not count.
+    /// Equal values are ordered by key.
     pub fn ranking(&self, py: Python<'_>, length: usize) -> Result<Vec<(u32, f64)>> {
         let view = self.view.open()?;
         let Some(scores) = self.scores(py)? else { return Ok(Vec::new()) };
@@ -80,7 +81,9 @@ impl KernelResult {
             .zip(scores)
             .filter(|(vertex, score)| score.is_finite() && view.is_live(*vertex))
             .collect();
-        let by_score = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+        let ranks = view.ranks_by_key()?;
+        let rank = |vertex: u32| ranks.as_ref().map_or(vertex, |ranks| ranks[vertex as usize]);
+        let by_score = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then_with(|| rank(a.0).cmp(&rank(b.0)));
         if length < ranked.len() {
             // Only the first ones need an order.
             ranked.select_nth_unstable_by(length, by_score);
@@ -160,7 +163,8 @@ impl KernelResult {
         self.summary.clone_ref(py)
     }
 
-    /// The vertices with the largest values, as pairs of key and value. Vertices that were not reached do not count.
+    /// The vertices with the largest values, as pairs of key and value; equal values are ordered by key. Vertices
+    /// that were not reached do not count.
     #[pyo3(signature = (n=10))]
     fn top<'py>(&self, py: Python<'py>, n: usize) -> Result<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
         let (view, values) = (self.view.open()?, self.values.bind(py));

@@ -211,7 +211,7 @@ impl View {
         Ok(columns::keys(py, self.open()?)?)
     }
 
-    /// The neighbors of a vertex, each once, in ascending order of ids.
+    /// The neighbors of a vertex, each once, in ascending order of keys.
     ///
     /// Parameters
     /// ----------
@@ -331,7 +331,7 @@ impl View {
         vertex_dict(py, self.open()?, key_of(key)?)
     }
 
-    /// The keys of the vertices with a value of a property, in ascending order of ids. Fast with an index.
+    /// The keys of the vertices with a value of a property, in ascending order of keys. Fast with an index.
     fn find_vertices<'py>(&self, py: Python<'py>, name: &str, value: &Bound<'_, PyAny>) -> Result<Bound<'py, PyList>> {
         let (name, value) = (name.to_owned(), value_of(value)?);
         let keys = self.run(py, move |view| {

@@ -197,6 +197,37 @@ impl Dictionary {
         }
     }
 
+    /// The parts with ids below `bound`.
+    fn parts_below(&self, bound: VertexId) -> impl Iterator<Item = &Arc<DictionaryPart>> {
+        self.parts.iter().filter(move |part| part.num_keys > 0 && part.first_id < u64::from(bound))
+    }
+
+    /// Whether ids below `bound` ascend with their keys.
+    pub(crate) fn ascends_below(&self, bound: VertexId) -> Result<bool> {
+        let mut last: Option<KeyRef<'_>> = None;
+        for part in self.parts_below(bound) {
+            let first = part.key(0)?;
+            if part.sorted_ids.is_some() || last.is_some_and(|last| last >= first) {
+                return Ok(false);
+            }
+            last = Some(part.key(part.num_keys as usize - 1)?);
+        }
+        Ok(true)
+    }
+
+    /// The ids of each part in ascending order of their keys, without those from `bound` on.
+    pub(crate) fn ids_by_part(&self, bound: VertexId) -> Result<Vec<Vec<VertexId>>> {
+        let of_part = |part: &Arc<DictionaryPart>| -> Result<Vec<VertexId>> {
+            let mut ids = Vec::with_capacity(part.num_keys as usize);
+            for rank in 0..part.num_keys {
+                let id = (part.first_id + part.index_at(rank)? as u64) as VertexId;
+                ids.extend((id < bound).then_some(id));
+            }
+            Ok(ids)
+        };
+        self.parts_below(bound).map(of_part).collect()
+    }
+
     /// Checks that no key of a part is also in an earlier part.
     ///
     /// # Errors

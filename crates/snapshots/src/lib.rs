@@ -28,6 +28,7 @@ mod file;
 mod finder;
 mod hook;
 mod key;
+mod key_order;
 mod lists;
 mod manifest;
 mod names;

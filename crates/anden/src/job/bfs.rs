@@ -43,6 +43,13 @@ impl JobOutcome for BfsJobOutcome {
         })
     }
 
+    fn values_by_key(&self, view: &View) -> Result<Option<Values<'_>>> {
+        match &self.result.parents {
+            Some(parents) => Ok(Some(Values::Vertices(view.parents_by_key(&self.result.hops, parents)?))),
+            None => Ok(self.values()),
+        }
+    }
+
     fn into_values(self: Box<Self>) -> Option<Values<'static>> {
         Some(match self.result.parents {
             Some(parents) => Values::Vertices(parents.into()),

@@ -104,15 +104,15 @@ impl Parameters {
 
     /// The sources of a kernel that searches from several: the given ones, a sample, or all.
     pub(super) fn source_choice(&self, view: &View) -> Result<SourceChoice> {
-        let sampled = |count| SourceChoice::Sampled { count, seed: self.seed.unwrap_or(SAMPLE_SEED) };
+        let sampled = |count| view.sampled_sources(count, self.seed.unwrap_or(SAMPLE_SEED));
         Ok(match (self.sources(view)?, self.sources) {
             (given, None) if !given.is_empty() => SourceChoice::Given(given),
             // A sample of all vertices is exact, so none is drawn.
-            (_, Some(count)) if count >= view.num_vertices() as u64 => SourceChoice::All,
-            (_, Some(count)) => sampled(usize::try_from(count).unwrap_or(usize::MAX)),
-            (_, None) if view.num_vertices() <= MAX_EXACT_VERTICES => SourceChoice::All,
+            (_, Some(count)) if count >= view.num_vertices() as u64 => view.all_sources()?,
+            (_, Some(count)) => sampled(usize::try_from(count).unwrap_or(usize::MAX))?,
+            (_, None) if view.num_vertices() <= MAX_EXACT_VERTICES => view.all_sources()?,
             // A search from each vertex of a large graph takes too long for a default.
-            (_, None) => sampled(DEFAULT_SAMPLE),
+            (_, None) => sampled(DEFAULT_SAMPLE)?,
         })
     }
 

@@ -37,6 +37,10 @@ impl JobOutcome for SccJobOutcome {
         Some(Values::Vertices((&self.result.labels).into()))
     }
 
+    fn values_by_key(&self, view: &View) -> Result<Option<Values<'_>>> {
+        Ok(Some(Values::Vertices(view.components_by_key(&self.result.labels)?)))
+    }
+
     fn into_values(self: Box<Self>) -> Option<Values<'static>> {
         Some(Values::Vertices(self.result.labels.into()))
     }

@@ -158,7 +158,7 @@ impl View {
     /// `in_degree` and properties. Columns of the edge: `source`, `target`, `weight`, `number` (multigraphs) and
     /// properties. The neighbor has precedence if both have a name.
     ///
-    /// With vertex columns only, each neighbor is one row, in ascending order of ids. Otherwise each edge is one row,
+    /// With vertex columns only, each neighbor is one row, in ascending order of keys. Otherwise each edge is one row,
     /// out-edges first.
     ///
     /// ```
@@ -182,7 +182,9 @@ impl View {
             Chosen::new(columns, "vertices or edges", &known, find, |field: &NeighborField| field.property_type(self))?;
         // Without edge columns, parallel edges would only repeat rows.
         if chosen.fields.iter().all(|field| matches!(field, NeighborField::Neighbor(_))) {
-            return self.vertex_rows_of(&self.neighbor_ids(vertex, direction)?, columns);
+            let mut neighbors = self.neighbor_ids(vertex, direction)?;
+            self.sort_by_key(&mut neighbors)?;
+            return self.vertex_rows_of(&neighbors, columns);
         }
         let (entries, others) = self.edges_at(vertex, direction)?;
         // Damaged lists look empty, so the entries are complete only if this check passes.

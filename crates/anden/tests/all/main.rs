@@ -10,6 +10,7 @@ mod edge_properties;
 mod errors;
 mod facade;
 mod filters;
+mod id_orders;
 mod labeled;
 mod live_queries;
 mod matrix;

@@ -124,7 +124,7 @@ fn is_near(a: f64, b: f64) -> bool {
 fn is_same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Real(a), Value::Real(b)) => is_near(*a, *b),
-        // Vertices with equal scores are ordered by id, and ids differ.
+        // Sums in another order may differ in the last digits, and so change places.
         (Value::Ranking(a), Value::Ranking(b)) => a.iter().zip(b).all(|(a, b)| is_near(a.1, b.1)),
         (Value::Keys(a), Value::Keys(b)) => {
             let sorted = |keys: &[Key]| keys.iter().cloned().collect::<BTreeSet<_>>();
@@ -164,7 +164,7 @@ fn compare(name: &str, view: &View, anew: &View) -> Vec<&'static str> {
         if kernel.name == "sssp" && view.weight_type().is_none() {
             continue;
         }
-        // A sample depends on ids, which differ between the views.
+        // A sample is drawn among all keys, and the graph loaded anew lacks the removed ones.
         let needs_source = kernel.needs == Sources::One || kernel.parameters.contains(&Parameter::Sources);
         let source = if needs_source { vec![SOURCE.into()] } else { Vec::new() };
         let job = Job::new(kernel.name, Parameters { source, values: true, ..Parameters::default() }).unwrap();

@@ -180,7 +180,7 @@ pub enum Query {
         #[arg(allow_hyphen_values = true)]
         v: String,
     },
-    /// List the vertices whose property NAME has this VALUE, in ascending order of ids
+    /// List the vertices whose property NAME has this VALUE, in ascending order of keys
     Find {
         /// Name of the property
         name: String,

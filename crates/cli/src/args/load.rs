@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anden::load::{EdgeInput, Format, VertexInput, WantedProperties};
+use anden::load::{EdgeInput, Format, IdOrder, VertexInput, WantedProperties};
 use anden::property::PropertyType;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -138,7 +138,12 @@ pub struct ReadingArgs {
     /// timestamp (UTC; other time zones are converted), string, bytes
     #[arg(long, value_name = "NAME:TYPE,…", value_delimiter = ',', value_parser = parse::property_type)]
     pub property_types: Vec<(String, PropertyType)>,
-    /// Number vertices in input order, not by key
+    /// Order of the ids, which decides what lies together in memory; answers do not depend on it. auto: by key; input:
+    /// as keys appear; degree: highest first; hub: vertices above the mean degree first, the others by key; bfs: as a
+    /// breadth-first search meets them. Append takes input only [default: auto]
+    #[arg(long, value_name = "ORDER", value_parser = order_parser())]
+    pub order: Option<IdOrder>,
+    /// Same as --order input
     #[arg(long)]
     pub io_order: bool,
     /// What to do with a line that is not an edge; an input with only such lines is refused
@@ -158,6 +163,12 @@ fn format_parser() -> impl TypedValueParser<Value = LoadFormat> {
     let names: Vec<_> = std::iter::once("auto").chain(Format::all().map(Format::name)).collect();
     // No format has the name `auto`, so that word maps to `None`.
     PossibleValuesParser::new(names).map(|name| LoadFormat(Format::of_name(&name)))
+}
+
+fn order_parser() -> impl TypedValueParser<Value = IdOrder> {
+    let order_of =
+        |name: String| IdOrder::ALL.iter().find(|(_, known)| *known == name).map_or(IdOrder::Auto, |(order, _)| *order);
+    PossibleValuesParser::new(IdOrder::ALL.map(|(_, name)| name)).map(order_of)
 }
 
 /// `--header`.

@@ -6,7 +6,7 @@ use anden::{AppendOptions, Database, GraphKind};
 use serde_json::json;
 
 use super::ingested::{add_input, add_rows, say_notes, say_skipped};
-use super::load::{duplicates, input, key_scheme, require_one_stdin, sources, weight_type_of};
+use super::load::{duplicates, input, key_scheme, order, require_one_stdin, sources, weight_type_of};
 use super::{open_to_write, session};
 use crate::args::{AppendArgs, Global, KindArgs};
 use crate::console::{Console, ConsoleTable, count, duration, size};
@@ -94,7 +94,7 @@ fn options(args: &AppendArgs) -> Result<AppendOptions> {
             Duplicates::Auto => None,
             rule => Some(rule),
         },
-        io_order: args.reading.io_order,
+        order: order(&args.reading)?,
         // `None` takes the budget of the session.
         memory: None,
         // The caller selects all properties if the graph has edge properties, once the database is open.

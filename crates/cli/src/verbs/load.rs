@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anden::load::{
-    Duplicates, Format, HeaderRule, InputPath, KeyKind, LoadReport, OnError, SourceOptions, Spread, WantedProperties,
+    Duplicates, Format, HeaderRule, IdOrder, InputPath, KeyKind, LoadReport, OnError, SourceOptions, Spread,
+    WantedProperties,
 };
 use anden::{Database, GraphKind, KeyScheme, LoadOptions, Options, WeightType};
 use serde_json::json;
@@ -116,7 +117,7 @@ fn options(args: &LoadArgs) -> Result<LoadOptions> {
         // Without a choice, an input such as GraphML may say whether edges are directed.
         follows_inputs: !(args.undirected || args.directed || args.ordered),
         duplicates,
-        io_order: args.reading.io_order,
+        order: order(&args.reading)?,
         source,
         spread,
         ..LoadOptions::default()
@@ -148,6 +149,18 @@ pub fn sources(args: &ReadingArgs, format: Option<Format>, properties: WantedPro
         vertex_types: args.property_types.clone(),
         edge_types: args.property_types.clone(),
         ..SourceOptions::default()
+    }
+}
+
+/// The order of ids, by either of its names.
+pub fn order(args: &ReadingArgs) -> Result<IdOrder> {
+    match (args.order, args.io_order) {
+        (Some(order), true) if order != IdOrder::Input => Err(CommandFailure::Usage(format!(
+            "--io-order is --order input, which contradicts --order {}: give one of them",
+            order.name()
+        ))),
+        (_, true) => Ok(IdOrder::Input),
+        (order, false) => Ok(order.unwrap_or_default()),
     }
 }
 

@@ -202,7 +202,7 @@ fn write_values(
     path: &Path,
     format: ExportFormat,
 ) -> Result {
-    let Some(values) = output.values() else {
+    let Some(values) = output.values_by_key(view)? else {
         let kernel = job.kernel().name;
         return Err(CommandFailure::failed(format!("--output: {kernel} gives no value for each vertex")));
     };

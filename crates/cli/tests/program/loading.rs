@@ -162,6 +162,60 @@ fn output_is_ascending_by_key_whatever_the_ids() {
 }
 
 #[test]
+fn answers_are_equal_under_every_order() {
+    let scene = Scene::new();
+    // Two components, of which the hub of each has the largest key.
+    scene.write("edges.txt", "9 1\n9 2\n9 3\n3 2\n8 4\n8 5\n1 9\n4 8\n2 900\n3 900\n");
+    let orders = ["auto", "input", "degree", "hub", "bfs"];
+    let mut expected = Vec::new();
+    for order in orders {
+        scene.anden(&["load", order, "edges.txt", "--order", order]).succeeded();
+        scene.anden(&["verify", order]).succeeded();
+        let answers: Vec<String> = [
+            &["run", order, "wcc", "--output", "-"][..],
+            &["run", order, "scc", "--output", "-"],
+            &["run", order, "cdlp", "--output", "-"],
+            &["run", order, "bfs", "--source", "1", "--parents", "--output", "-"],
+            &["query", order, "neighbors", "9"],
+            &["query", order, "khop", "1", "2"],
+        ]
+        .map(|args| scene.anden(args).succeeded().stdout)
+        .into();
+        if expected.is_empty() {
+            assert_eq!(answers[0], "1 1\n2 1\n3 1\n4 4\n5 4\n8 4\n9 1\n900 1\n");
+            assert!(answers[3].contains("900 2\n"), "{}", answers[3]);
+            expected = answers.clone();
+        }
+        assert_eq!(answers, expected, "{order}");
+    }
+    let ids = |order| {
+        [1, 2, 3, 4, 5, 8, 9, 900]
+            .map(|key| scene.json(&["query", order, "vertex", &key.to_string()])["result"]["id"].as_u64().unwrap())
+    };
+    assert_eq!(ids("auto"), [0, 1, 2, 3, 4, 5, 6, 7]);
+    // Degrees by key: 2, 3, 3, 2, 1, 3, 4, 2; their mean is 2.5.
+    assert_eq!(ids("degree"), [4, 1, 2, 5, 7, 3, 0, 6]);
+    assert_eq!(ids("hub"), [4, 1, 2, 5, 6, 3, 0, 7]);
+    assert_eq!(ids("bfs"), [3, 1, 2, 6, 7, 5, 0, 4]);
+    assert_eq!(ids("input"), [1, 2, 3, 5, 6, 4, 0, 7]);
+}
+
+#[test]
+fn contradicting_orders_are_refused() {
+    let scene = Scene::new();
+    scene.write("edges.txt", "9 1\n9 2\n");
+    let load = |options: &[&'static str]| [&["load", "db", "edges.txt"], options].concat();
+    scene.anden(&load(&["--io-order", "--order", "bfs"])).refused(&["--io-order", "--order bfs"]);
+    scene.anden(&load(&["--order", "size"])).refused(&["auto, input, degree"]);
+    scene.anden(&load(&["--order", "degree", "--ids", "dense"])).failed(&["--order degree", "--ids dense"]);
+    scene.anden(&load(&["--order", "hub", "--ordered"])).failed(&["--order hub", "--ordered"]);
+    scene.anden(&load(&["--io-order", "--order", "input"])).succeeded();
+    let appended = scene.anden(&["append", "db", "edges.txt", "--order", "degree"]);
+    appended.failed(&["--order degree", "fixed when a graph is loaded"]);
+    scene.anden(&["append", "db", "edges.txt", "--order", "input"]).succeeded();
+}
+
+#[test]
 fn several_inputs_and_standard_input() {
     let scene = Scene::new();
     scene.write("a.txt", "1 2\n");

@@ -6,7 +6,7 @@ use anden_graph::{GraphKind, WeightType};
 use anden_snapshots::{GraphOptions, KeyScheme, SnapshotView};
 
 use crate::fitting::scheme_name;
-use crate::load::{Duplicates, InputReport};
+use crate::load::{Duplicates, IdOrder, InputReport};
 use crate::{Error, Result};
 
 /// The options of an append.
@@ -15,8 +15,8 @@ pub struct AppendOptions {
     /// The treatment of edges that occur several times in the input. `None`: the smallest weight is kept; with
     /// edge properties the last edge, in a multigraph all edges.
     pub duplicates: Option<Duplicates>,
-    /// Whether new ids follow the first appearance of keys in the input; otherwise new ids ascend with keys.
-    pub io_order: bool,
+    /// The order of new ids: [`Auto`](IdOrder::Auto) or [`Input`](IdOrder::Input). Existing ids stay.
+    pub order: IdOrder,
     /// The memory budget in bytes, including the program. `None`: three quarters of the available memory.
     pub memory: Option<u64>,
     /// How inputs are read. The graph decides the types of keys and weights.
@@ -118,6 +118,12 @@ impl AppendOptions {
     /// Refuses options that contradict the graph.
     pub(crate) fn check(&self, graph: &GraphOptions) -> Result<()> {
         self.expected.check(graph)?;
+        if self.order.follows_shape() {
+            let order = self.order.name();
+            return Err(Error::options(format!(
+                "--order {order}: the order of ids is fixed when a graph is loaded; an append takes --order input only"
+            )));
+        }
         if graph.edge_properties && matches!(self.duplicates, Some(Duplicates::Min | Duplicates::Sum)) {
             return misfit("has properties of edges: of parallel edges, the last line's are kept".into());
         }

@@ -14,7 +14,8 @@ use super::ingest::{IngestPlan, Ingested, InputKey, ingest};
 use super::keys::KeyMap;
 use super::lists::{BuiltLists, ListSink};
 use super::map::{for_each_block, resolve};
-use super::options::{Duplicates, no_choice, too_large_a_sum};
+use super::options::{Duplicates, IdOrder, no_choice, too_large_a_sum};
+use super::order::reorder;
 use super::partition::{ArcPartitions, partition};
 use super::properties::write_properties;
 use super::raw::{KeyForm, RawBlock, RawEdges};
@@ -108,9 +109,11 @@ pub(crate) fn build<K: InputKey, W: Weight, P: Payload>(load: &Load<'_>, source:
     let num_entries = expand.factor() as u64;
     let copies = num_entries + if has_in_lists { num_entries } else { 1 };
 
-    let plan = IngestPlan { scheme: graph.keys, io_order: load.options.io_order, expand, copies };
-    // Only edges without data may be spread while they are read: parallel ones need no order.
-    let mut memory = if P::IS_EMPTY { set_aside(load, source, expand)? } else { Vec::new() };
+    let plan = IngestPlan { scheme: graph.keys, io_order: load.options.order == IdOrder::Input, expand, copies };
+    // Only edges without data may be spread while they are read: parallel ones need no order. Parts are ranges of keys,
+    // so ids must ascend with keys.
+    let is_spread = P::IS_EMPTY && load.options.order == IdOrder::Auto;
+    let mut memory = if is_spread { set_aside(load, source, expand)? } else { Vec::new() };
     let arena = BucketArena::new(&mut memory, load.pool.num_threads());
     let mut ingested = ingest::<K, W, P>(load, source, plan, arena.as_ref(), &scratch)?;
     let mut rows = ingested.edge_rows.take().map(RowStore::finish);
@@ -123,6 +126,8 @@ pub(crate) fn build<K: InputKey, W: Weight, P: Payload>(load: &Load<'_>, source:
         rows.take().map_or(Ok(()), |rows| rows.write(load, None))?;
     }
     let (keys, map) = resolve::<K, P>(load, &mut ingested, source.facts().num_vertices, expand)?;
+    let (keys, map) = reorder(load, &mut ingested.edges, keys, map)?;
+    load.spreader.map_or(Ok(()), |spreader| spreader.follow_keys(&keys))?;
     let dictionary = load.builder.write_dictionary(keys.as_dictionary())?;
     let num_vertices = keys.len();
     let num_repeated =

@@ -1,7 +1,7 @@
 //! Maps keys to vertex ids.
 //!
-//! Ids ascend with the keys, or with the first position of each key; neither depends on the number of workers. The four
-//! ways:
+//! Ids ascend with the keys, or with the first position of each key; neither depends on the number of workers. Then
+//! [`super::order`] may renumber the vertices. The four ways:
 //! - *dense*: the key is the id;
 //! - *ranks*: a bitmap ranks integers that are small relative to the number of edges;
 //! - *tables*: each worker numbered its keys ([`super::intern`]), and a table maps numbers to ids;
@@ -26,6 +26,8 @@ pub(crate) struct KeyMap {
     pub(crate) lookup: Option<Lookup>,
     /// For each worker, the ids of its numbers.
     pub(crate) tables: Vec<Vec<VertexId>>,
+    /// The final id of each id so far; `None`: ids are final.
+    pub(crate) last: Option<Vec<VertexId>>,
 }
 
 /// A map from integer keys to ids.
@@ -39,17 +41,18 @@ impl KeyMap {
     pub(crate) fn num_bytes(&self) -> u64 {
         let tables: usize = self.tables.iter().map(|table| 4 * table.len()).sum();
         let lookup = self.lookup.as_ref().map_or(0, |lookup| lookup.table.num_bytes() + 4 * lookup.ids.len());
-        tables as u64 + lookup as u64 + self.ranks.as_ref().map_or(0, Ranks::num_bytes)
+        let last = self.last.as_ref().map_or(0, |last| 4 * last.len());
+        (tables + lookup + last) as u64 + self.ranks.as_ref().map_or(0, Ranks::num_bytes)
     }
 
     /// Whether raw edges are edges between ids already.
     pub(crate) fn is_identity(&self) -> bool {
-        self.ranks.is_none() && self.lookup.is_none() && self.tables.iter().all(Vec::is_empty)
+        self.ranks.is_none() && self.lookup.is_none() && self.last.is_none() && self.tables.iter().all(Vec::is_empty)
     }
 
     /// Whether mapping keeps ascending edges ascending.
     pub(crate) fn keeps_order(&self) -> bool {
-        self.lookup.is_none() && self.tables.iter().all(Vec::is_empty)
+        self.lookup.is_none() && self.last.is_none() && self.tables.iter().all(Vec::is_empty)
     }
 
     /// Maps the ends of raw edges to ids.
@@ -61,18 +64,25 @@ impl KeyMap {
         match (form, &self.ranks, &self.lookup) {
             (KeyForm::Interned(worker), ..) => {
                 let table = &*self.tables[worker];
-                for edge in edges {
+                for edge in &mut *edges {
                     let (source, target) = (edge.list() as usize, edge.neighbor() as usize);
                     *edge = LoadArc::new(table[source], table[target], edge.payload());
                 }
             }
             (KeyForm::Numbers, Some(ranks), _) => {
-                for edge in edges {
+                for edge in &mut *edges {
                     *edge = LoadArc::new(ranks.id(edge.list()), ranks.id(edge.neighbor()), edge.payload());
                 }
             }
-            (KeyForm::Numbers, None, Some(lookup)) => each(edges, &|key| lookup.id(key.into())),
+            (KeyForm::Numbers, None, Some(lookup)) => each(&mut *edges, &|key| lookup.id(key.into())),
             (KeyForm::Numbers, None, None) => {}
+        }
+        if let Some(last) = &self.last {
+            // The block is in the cache from the step before.
+            for edge in edges {
+                let (source, target) = (edge.list() as usize, edge.neighbor() as usize);
+                *edge = LoadArc::new(last[source], last[target], edge.payload());
+            }
         }
     }
 }
@@ -123,6 +133,46 @@ impl VertexKeys {
             Self::Dense(num_keys) => *num_keys,
             Self::Integers { by_id, .. } => by_id.len() as u64,
             Self::Strings { offsets, .. } => offsets.len() as u64 - 1,
+        }
+    }
+
+    /// Allocated bytes.
+    pub(crate) fn num_bytes(&self) -> u64 {
+        let (num_keys, sorted) = match self {
+            Self::Dense(_) => (0, &None),
+            Self::Integers { by_id, sorted } => (8 * by_id.len(), sorted),
+            Self::Strings { text, offsets, sorted } => (text.len() + 8 * offsets.len(), sorted),
+        };
+        (num_keys + sorted.as_ref().map_or(0, |sorted| 4 * sorted.len())) as u64
+    }
+
+    /// Ids in the order of their keys; `None`: ids ascend with keys.
+    pub(crate) fn sorted(&self) -> Option<&[VertexId]> {
+        match self {
+            Self::Dense(_) => None,
+            Self::Integers { sorted, .. } | Self::Strings { sorted, .. } => sorted.as_deref(),
+        }
+    }
+
+    /// The keys under other ids, of which the first ascend with keys. `vertices` has the first ids in the order of the
+    /// new ones, `ids` the new ids in the order of the first.
+    pub(crate) fn renumbered(self, vertices: &[VertexId], ids: &[VertexId]) -> Self {
+        // First ids are ranks of keys, so the new ids by rank are in the order of the keys.
+        let sorted = Some(ids.to_vec());
+        match self {
+            Self::Dense(num_keys) => Self::Dense(num_keys),
+            Self::Integers { by_id, .. } => {
+                Self::Integers { by_id: vertices.iter().map(|&vertex| by_id[vertex as usize]).collect(), sorted }
+            }
+            Self::Strings { text: old, offsets: ends, .. } => {
+                let (mut text, mut offsets) = (Vec::with_capacity(old.len()), Vec::with_capacity(ends.len()));
+                offsets.push(0);
+                for &vertex in vertices {
+                    text.extend_from_slice(&old[ends[vertex as usize] as usize..ends[vertex as usize + 1] as usize]);
+                    offsets.push(text.len() as u64);
+                }
+                Self::Strings { text, offsets, sorted }
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use super::buckets::ArcBuckets;
 use super::ingest::{Ingested, InputKey};
 use super::intern::KeyTable;
 use super::keys::{Joined, KeyMap, Lookup, VertexKeys, check_num_vertices};
+use super::options::IdOrder;
 use super::ranks::Presence;
 use super::raw::{KeyForm, RawBlock, RawEdges, Slab};
 use crate::{Error, Result};
@@ -40,7 +41,7 @@ pub(crate) fn resolve<K: InputKey, P: Payload>(
     let num_spread = ingested.buckets.as_ref().map_or(0, ArcBuckets::len);
     let num_named = 2 * (ingested.edges.num_edges() + num_spread) as u64 + ingested.vertices.len() as u64 + known;
     let serves = num_numbers <= SMALL_KEY.max(MAX_SPARSITY.saturating_mul(num_named));
-    if num_numbers > 0 && tables_are_empty && serves && !load.options.io_order {
+    if num_numbers > 0 && tables_are_empty && serves && load.options.order != IdOrder::Input {
         return by_bitmap(load, ingested, num_numbers, known, expand);
     }
     by_tables::<K, P>(load, ingested, known)
@@ -128,7 +129,7 @@ fn by_tables<K: InputKey, P: Payload>(
         _ => None,
     };
     load.progress.check()?;
-    Ok((keys, KeyMap { ranks: None, lookup, tables }))
+    Ok((keys, KeyMap { lookup, tables, ..KeyMap::default() }))
 }
 
 fn intern_number<K: InputKey>(table: &mut K::Table, number: u64, position: u64) {

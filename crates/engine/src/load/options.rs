@@ -31,6 +31,47 @@ impl Duplicates {
         [(Self::Min, "min"), (Self::Last, "last"), (Self::Sum, "sum"), (Self::Keep, "keep")];
 }
 
+/// The order of ids. Results by key do not depend on it; it decides which lists lie near each other in memory.
+///
+/// The orders by degree count the ends of edges in the input: each parallel edge counts, and a loop has two ends. Equal
+/// degrees are ordered by key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum IdOrder {
+    /// Ids ascend with keys.
+    #[default]
+    Auto,
+    /// Ids follow the first appearance of keys in the input.
+    Input,
+    /// Degrees descend.
+    Degree,
+    /// A breadth-first search that ignores directions: each component begins at its vertex of highest degree, and
+    /// neighbors follow by descending degree.
+    Bfs,
+    /// Vertices of more than the mean degree come first, by descending degree; the others follow by key.
+    Hub,
+}
+
+impl IdOrder {
+    /// The choices of users, with the names that they type.
+    pub const ALL: [(Self, &str); 5] = [
+        (Self::Auto, "auto"),
+        (Self::Input, "input"),
+        (Self::Degree, "degree"),
+        (Self::Bfs, "bfs"),
+        (Self::Hub, "hub"),
+    ];
+
+    /// The name that users type.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(order, _)| *order == self).map_or("", |(_, name)| name)
+    }
+
+    /// Whether the edges decide the order, not the keys.
+    pub(crate) fn follows_shape(self) -> bool {
+        matches!(self, Self::Degree | Self::Bfs | Self::Hub)
+    }
+}
+
 /// The options of a load: how inputs become a graph.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
@@ -40,9 +81,8 @@ pub struct LoadOptions {
     pub follows_inputs: bool,
     /// The treatment of parallel edges.
     pub duplicates: Duplicates,
-    /// Whether ids follow the first appearance of keys in the input; otherwise ids ascend with keys. Dense keys are ids
-    /// in any case.
-    pub io_order: bool,
+    /// The order of ids. Dense keys are ids, so they allow [`Auto`](IdOrder::Auto) only.
+    pub order: IdOrder,
     /// The memory budget in bytes, including the program. `None`: three quarters of the available memory.
     pub memory: Option<u64>,
     /// The part of it for sorting edges, in bytes. `None`: all that keys and buffers leave.
@@ -75,9 +115,23 @@ impl LoadOptions {
             KeyScheme::String => KeyKind::String,
             KeyScheme::Integer | KeyScheme::Dense => KeyKind::Integer,
         };
-        // Dense keys are ids, so there is no order to choose.
-        agreed.io_order &= agreed.graph.keys != KeyScheme::Dense;
+        agreed.check_order()?;
         Ok(agreed)
+    }
+
+    /// Refuses an order of ids that contradicts the graph.
+    fn check_order(&self) -> Result<()> {
+        let order = self.order.name();
+        if self.graph.keys == KeyScheme::Dense && self.order != IdOrder::Auto {
+            let what = format!("--order {order} and --ids dense exclude each other: dense keys are the ids");
+            return Err(Error::options(format!("{what}; leave out --order, or load with --ids integer")));
+        }
+        if self.graph.ordered && self.order.follows_shape() {
+            let what =
+                format!("--order {order} and --ordered exclude each other: ids direct the edges of an ordered graph");
+            return Err(Error::options(format!("{what}; leave out one of them")));
+        }
+        Ok(())
     }
 
     /// Applies the direction that the inputs state.

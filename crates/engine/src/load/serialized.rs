@@ -16,7 +16,7 @@ use super::Load;
 use super::arcs::{LoadArc, Payload};
 use super::build::{Built, RunSink};
 use super::lists::{BuiltLists, ListSink};
-use super::options::{Duplicates, LoadOptions};
+use super::options::{Duplicates, IdOrder, LoadOptions};
 use crate::{Error, Result};
 
 /// Arcs that are read at once; a longer list is read whole.
@@ -28,7 +28,7 @@ const PIECE_VERTICES: u64 = 64 << 10;
 pub(crate) fn fits(graph: &SerializedGraph, options: &LoadOptions) -> bool {
     // An undirected graph needs each edge in the lists of both ends.
     let directions_fit = options.graph.graph_kind == GraphKind::Directed || graph.graph_kind() == GraphKind::Undirected;
-    let keys_fit = options.graph.keys != KeyScheme::String && !options.io_order;
+    let keys_fit = options.graph.keys != KeyScheme::String && options.order == IdOrder::Auto;
     // The order of weights is known in out-lists only.
     let duplicates_fit = options.graph.weight_type.is_none() || options.duplicates != Duplicates::Last;
     // An edge gets its row when it is read, but the file has each edge in two lists.

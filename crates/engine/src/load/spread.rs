@@ -2,7 +2,10 @@
 //!
 //! The base holds the newest snapshot, with all edges, and is written as usual. Each edge on its way there is assigned
 //! to a random snapshot, and kept for a delta unless that is the first. The choice depends only on the seed and the
-//! ends of the edge. So both arcs of an edge, and all parallel edges, get the same snapshot, at any number of threads.
+//! ranks of the keys of its ends. So both arcs of an edge, and all parallel edges, get the same snapshot, at any number
+//! of threads and under every order of ids.
+
+use std::sync::OnceLock;
 
 use anden_base::VertexId;
 use anden_base::progress::Progress;
@@ -13,6 +16,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::arcs::Payload;
 use super::budget::LoadBudget;
+use super::keys::VertexKeys;
 use super::lists::BuiltLists;
 use crate::{Error, Result};
 
@@ -62,6 +66,8 @@ pub(crate) struct SnapshotSpreader {
     /// Draws below this choose the first snapshot.
     first_below: u64,
     salt: u64,
+    /// The rank of the key of each vertex, if ids do not ascend with keys.
+    ranks: OnceLock<Vec<u32>>,
     is_undirected: bool,
     /// Whether arcs have data.
     has_data: bool,
@@ -104,6 +110,7 @@ impl SnapshotSpreader {
             first_below,
             // Mixed, so that neighboring seeds choose independently.
             salt: mix(spread.seed ^ GOLDEN),
+            ranks: OnceLock::new(),
             is_undirected: graph_kind == GraphKind::Undirected,
             has_data: data_bytes > 0,
             budget,
@@ -112,8 +119,23 @@ impl SnapshotSpreader {
         })
     }
 
+    /// Makes the choice depend on keys, so that every order of ids gives the same snapshots.
+    pub(crate) fn follow_keys(&self, keys: &VertexKeys) -> Result<()> {
+        let Some(sorted) = keys.sorted() else { return Ok(()) };
+        self.budget
+            .check("the ranks of the keys, which must be in memory,", (size_of::<u32>() * sorted.len()) as u64)?;
+        self.ranks.get_or_init(|| {
+            let mut ranks = vec![0; sorted.len()];
+            (0..).zip(sorted).for_each(|(rank, &id)| ranks[id as usize] = rank);
+            ranks
+        });
+        Ok(())
+    }
+
     /// The snapshot of an edge, counted from 0.
     fn draw(&self, source: VertexId, target: VertexId) -> u64 {
+        let rank = |vertex: VertexId| self.ranks.get().map_or(vertex, |ranks| ranks[vertex as usize]);
+        let (source, target) = (rank(source), rank(target));
         // Both arcs of an undirected edge must get one snapshot.
         let (source, target) = match self.is_undirected {
             true => (source.min(target), source.max(target)),
@@ -152,7 +174,8 @@ impl SnapshotSpreader {
             [&self.out_adjacency, &self.in_adjacency].map(|other| other.try_lock().map_or(0, |other| other.num_arcs));
         // `try_lock` fails for the direction that is locked here, which is added below.
         let arc_bytes = if self.has_data { DATA_ARC_BYTES } else { ARC_BYTES };
-        let num_bytes = arc_bytes * (both.iter().sum::<u64>() + noted.num_arcs);
+        let rank_bytes = self.ranks.get().map_or(0, |ranks| size_of_val(&**ranks)) as u64;
+        let num_bytes = rank_bytes + arc_bytes * (both.iter().sum::<u64>() + noted.num_arcs);
         self.budget.check("the edges of all snapshots but the first, which must be in memory,", num_bytes)
     }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use anden_base::parallel::Pool;
 use anden_base::progress::Silent;
 use anden_base::storage::Storage;
-use anden_engine::{Duplicates, Engine, ErrorKind, GraphOptions, KeyScheme, LoadOptions, LoadReport, Result};
+use anden_engine::{
+    Duplicates, Engine, Error, ErrorKind, GraphOptions, IdOrder, KeyScheme, LoadOptions, LoadReport, Result,
+};
 use anden_formats::{InputPath, OnError};
 use anden_graph::{Direction, Graph, GraphKind, WeightType};
 use anden_testkit::FaultStorage;
@@ -51,6 +53,23 @@ fn a_loop_is_an_edge_of_one_vertex() {
         assert_eq!((report.vertices, report.edges), (1, 1));
         let view = db.view().unwrap();
         assert_eq!((view.degree(Direction::Out, 0), view.degree(Direction::In, 0), view.num_arcs()), (1, 1, 1));
+    }
+}
+
+#[test]
+fn order_beyond_budget_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("wide.mtx");
+    std::fs::write(&input, "%%MatrixMarket matrix coordinate pattern general\n1000000 1000000 1\n1 2\n").unwrap();
+    let load = |order| {
+        let options = LoadOptions { order, memory: Some(64 << 20), ..LoadOptions::default() };
+        load_paths(&[InputPath::File(input.clone())], &options)
+    };
+    assert_eq!(load(IdOrder::Auto).unwrap().1.vertices, 1_000_000);
+    for (order, name) in [(IdOrder::Degree, "degree"), (IdOrder::Hub, "hub"), (IdOrder::Bfs, "bfs")] {
+        let error = load(order).map(|(_, report)| report).unwrap_err();
+        assert!(matches!(error, Error::Memory { .. }), "{error}");
+        assert!(error.to_string().contains(&format!("--order {name}")), "{error}");
     }
 }
 
@@ -186,7 +205,7 @@ fn serialized_graphs_are_taken_as_they_are() {
     let both_ways = [(0, 1), (1, 0), (0, 2), (2, 0), (2, 3), (3, 2), (3, 3)];
     let found = load_serialized(&bytes, directed, Duplicates::Min).unwrap();
     assert_eq!(found, expect(&both_ways, directed, Duplicates::Min));
-    let io_order = LoadOptions { graph: directed, io_order: true, ..LoadOptions::default() };
+    let io_order = LoadOptions { graph: directed, order: IdOrder::Input, ..LoadOptions::default() };
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("g.sg"), serialized(false, &[&[&[], &[2], &[1], &[]]])).unwrap();
     let (db, _) = load_paths(&[InputPath::File(dir.path().join("g.sg"))], &io_order).unwrap();

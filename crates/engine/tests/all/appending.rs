@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anden_base::parallel::Pool;
 use anden_base::progress::{CancelFlag, Silent};
 use anden_engine::{
-    AppendOptions, AppendReport, Changes, Duplicates, Engine, ErrorKind, ExpectedGraph, GraphOptions, Key, KeyScheme,
-    LoadOptions, Result, SnapshotView, Spread,
+    AppendOptions, AppendReport, Changes, Duplicates, Engine, ErrorKind, ExpectedGraph, GraphOptions, IdOrder, Key,
+    KeyScheme, LoadOptions, Result, SnapshotView, Spread,
 };
 use anden_formats::{InputPath, OnError};
 use anden_graph::{Graph, GraphKind, Weight, WeightType};
@@ -112,7 +112,7 @@ fn duplicates_in_an_input_follow_the_rule() {
 fn new_ids_follow_those_before() {
     let scene = Scene::load("50 20\n", GraphOptions::default());
     scene.append("90 20\n10 70\n", "", &AppendOptions::default()).unwrap();
-    let io_order = AppendOptions { io_order: true, ..AppendOptions::default() };
+    let io_order = AppendOptions { order: IdOrder::Input, ..AppendOptions::default() };
     scene.append("95 5\n20 1\n", "", &io_order).unwrap();
     let view = scene.db.view().unwrap();
     let keys: Vec<Key> = (0..view.vertex_bound() as u32).map(|v| view.key(v).unwrap()).collect();
@@ -266,7 +266,7 @@ fn threads_and_blocks_do_not_matter() {
         let graph = GraphOptions { keys: KeyScheme::String, ..weighted(WeightType::U32) };
         let scene = Scene::load_with(&base, &LoadOptions { graph, ..LoadOptions::default() }, num_threads);
         let mut options =
-            AppendOptions { duplicates: Some(Duplicates::Last), io_order: true, ..AppendOptions::default() };
+            AppendOptions { duplicates: Some(Duplicates::Last), order: IdOrder::Input, ..AppendOptions::default() };
         options.source.block_bytes = block_bytes;
         let report = scene.append(&more, &gone, &options).unwrap();
         assert!(report.added > 1000 && report.removed > 100, "{report:?}");

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anden_base::parallel::Pool;
 use anden_base::progress::{Progress, Silent};
 use anden_base::storage::Storage;
-use anden_engine::{Engine, ErrorKind, KeyScheme, LoadOptions, Result};
+use anden_engine::{Engine, ErrorKind, IdOrder, KeyScheme, LoadOptions, Result};
 use anden_graph::{GraphKind, WeightType};
 use anden_testkit::{FaultPlan, FaultStorage, scaled};
 
@@ -32,7 +32,8 @@ fn loads() -> Vec<Load> {
     let edges = |factor: u64| -> Vec<InputEdge> {
         (0..120_u64).map(|i| [i * 7 % 31 * factor, i * i % 29, i % 13].map(|x| x.to_string()).into()).collect()
     };
-    let mut weighted = LoadOptions { identity: Some(fixed_identity()), io_order: true, ..LoadOptions::default() };
+    let mut weighted =
+        LoadOptions { identity: Some(fixed_identity()), order: IdOrder::Input, ..LoadOptions::default() };
     weighted.graph.weight_type = Some(WeightType::F64);
     let mut spilled =
         LoadOptions { sort_memory: Some(700), identity: Some(fixed_identity()), ..LoadOptions::default() };

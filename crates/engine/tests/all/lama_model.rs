@@ -9,8 +9,8 @@ use anden_base::parallel::Pool;
 use anden_base::progress::Silent;
 use anden_base::storage::{MemoryStorage, Storage};
 use anden_engine::{
-    AppendOptions, ChangedArc, Duplicates, Engine, ErrorKind, GraphOptions, Key, KeyScheme, Maintenance, MergeScope,
-    Retention, SnapshotView,
+    AppendOptions, ChangedArc, Duplicates, Engine, ErrorKind, GraphOptions, IdOrder, Key, KeyScheme, Maintenance,
+    MergeScope, Retention, SnapshotView,
 };
 use anden_graph::property::OwnedValue;
 use anden_graph::{GraphKind, Weight, WeightType};
@@ -219,7 +219,7 @@ impl Pair {
         };
         let options = AppendOptions {
             duplicates: Some(duplicates),
-            io_order: self.kind.io_order,
+            order: if self.kind.io_order { IdOrder::Input } else { IdOrder::Auto },
             maintenance: if self.random.below(3) == 0 { Maintenance::WhenDue } else { Maintenance::Never },
             ..AppendOptions::default()
         };

@@ -1,11 +1,11 @@
 //! Small inputs, their expected graphs, and the contents of databases.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use anden_base::storage::Storage;
-use anden_engine::{DatabaseId, Duplicates, Identity, Key, KeyScheme, LoadOptions, SnapshotView};
+use anden_engine::{DatabaseId, Duplicates, IdOrder, Identity, Key, KeyScheme, LoadOptions, SnapshotView};
 use anden_formats::InputPath;
 use anden_graph::{Direction, Graph, Weight, WeightedEdges};
 use anden_testkit::{FaultStorage, ModelGraph};
@@ -141,11 +141,52 @@ fn ids(edges: &[InputEdge], options: &LoadOptions) -> Vec<String> {
             let bound = ends().map(number).max().map_or(0, |largest| largest + 1);
             (0..bound).map(|id| id.to_string()).collect()
         }
-        _ if options.io_order => {
+        _ if options.order == IdOrder::Input => {
             let mut seen = BTreeSet::new();
             ends().filter(|key| seen.insert(*key)).cloned().collect()
         }
-        KeyScheme::Integer => ends().map(number).collect::<BTreeSet<_>>().iter().map(u64::to_string).collect(),
-        KeyScheme::String => ends().cloned().collect::<BTreeSet<_>>().into_iter().collect(),
+        KeyScheme::Integer => {
+            let keys = ends().map(number).collect::<BTreeSet<_>>().iter().map(u64::to_string).collect();
+            arranged(keys, edges, options.order)
+        }
+        KeyScheme::String => {
+            arranged(ends().cloned().collect::<BTreeSet<_>>().into_iter().collect(), edges, options.order)
+        }
     }
+}
+
+/// Ascending keys in another order, by the definition of that order.
+fn arranged(keys: Vec<String>, edges: &[InputEdge], order: IdOrder) -> Vec<String> {
+    let rank: BTreeMap<&String, usize> = keys.iter().zip(0..).collect();
+    let mut neighbors = vec![Vec::new(); keys.len()];
+    for (source, target, _) in edges {
+        neighbors[rank[source]].push(rank[target]);
+        neighbors[rank[target]].push(rank[source]);
+    }
+    let degree = |rank: usize| neighbors[rank].len();
+    let mut ranks: Vec<usize> = (0..keys.len()).collect();
+    // A stable sort: equal degrees stay in the order of the keys.
+    ranks.sort_by_key(|&rank| std::cmp::Reverse(degree(rank)));
+    match order {
+        IdOrder::Auto | IdOrder::Input => return keys,
+        IdOrder::Degree => {}
+        IdOrder::Hub => {
+            let (mut hubs, mut others) = (ranks.clone(), (0..keys.len()).collect::<Vec<_>>());
+            let is_hub = |rank: usize| degree(rank) * keys.len() > 2 * edges.len();
+            hubs.retain(|&rank| is_hub(rank));
+            others.retain(|&rank| !is_hub(rank));
+            ranks = [hubs, others].concat();
+        }
+        IdOrder::Bfs => {
+            let (roots, mut seen) = (std::mem::take(&mut ranks), BTreeSet::new());
+            for root in roots.iter().copied() {
+                let mut queue: VecDeque<usize> = seen.insert(root).then_some(root).into_iter().collect();
+                while let Some(rank) = queue.pop_front() {
+                    ranks.push(rank);
+                    queue.extend(roots.iter().filter(|next| neighbors[rank].contains(next) && seen.insert(**next)));
+                }
+            }
+        }
+    }
+    ranks.into_iter().map(|rank| keys[rank].clone()).collect()
 }

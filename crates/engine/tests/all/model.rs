@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anden_base::parallel::Pool;
 use anden_base::progress::Silent;
-use anden_engine::{Duplicates, Engine, GraphOptions, KeyScheme, LoadOptions};
+use anden_engine::{Duplicates, Engine, GraphOptions, IdOrder, KeyScheme, LoadOptions};
 use anden_graph::{GraphKind, Weight, WeightType};
 use anden_testkit::FaultStorage;
 use proptest::prelude::*;
@@ -68,9 +68,9 @@ fn options() -> impl Strategy<Value = (Keys, LoadOptions)> {
         prop::sample::select(duplicates.to_vec()),
         prop::sample::select(weights.to_vec()),
         any::<bool>(),
-        any::<bool>(),
+        prop::sample::select(IdOrder::ALL.map(|(order, _)| order).to_vec()),
     );
-    choose.prop_map(|(keys, (graph_kind, ordered), duplicates, weight_type, in_edges, io_order)| {
+    choose.prop_map(|(keys, (graph_kind, ordered), duplicates, weight_type, in_edges, order)| {
         let graph = GraphOptions {
             graph_kind,
             ordered,
@@ -80,8 +80,13 @@ fn options() -> impl Strategy<Value = (Keys, LoadOptions)> {
             in_edges,
             multigraph: duplicates == Duplicates::Keep,
         };
-        let io_order = io_order && keys.scheme() != KeyScheme::Dense;
-        (keys, LoadOptions { graph, duplicates, io_order, identity: Some(fixed_identity()), ..LoadOptions::default() })
+        let order = match order {
+            // Refused: dense keys are ids, and ids direct the edges of an ordered graph.
+            _ if keys.scheme() == KeyScheme::Dense => IdOrder::Auto,
+            IdOrder::Degree | IdOrder::Bfs | IdOrder::Hub if ordered => IdOrder::Auto,
+            order => order,
+        };
+        (keys, LoadOptions { graph, duplicates, order, identity: Some(fixed_identity()), ..LoadOptions::default() })
     })
 }
 
@@ -144,7 +149,7 @@ fn check<W: Weight>(case: &Case) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_load_variant_matches_the_model(case in cases()) {

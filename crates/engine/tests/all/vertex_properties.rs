@@ -7,8 +7,8 @@ use anden_base::parallel::Pool;
 use anden_base::progress::Silent;
 use anden_base::storage::Storage;
 use anden_engine::{
-    AppendOptions, Changes, DatabaseId, Engine, ErrorKind, GraphOptions, Identity, KeyScheme, LoadOptions, MergeScope,
-    Result, SnapshotView, Spread,
+    AppendOptions, Changes, DatabaseId, Engine, ErrorKind, GraphOptions, IdOrder, Identity, KeyScheme, LoadOptions,
+    MergeScope, Result, SnapshotView, Spread,
 };
 use anden_formats::{InputPath, SourceOptions, WantedProperties};
 use anden_graph::property::{OwnedValue, PropertyType};
@@ -101,7 +101,7 @@ fn loaded_bytes_ignore_threads_and_memory() {
         vertices += &format!("v{},name of {i},{}\n", i * 7919 % 20_011, i % 97);
         edges += &format!("v{},v{}\n", i * i % 20_011, i % 9_973);
     }
-    for io_order in [false, true] {
+    for (order, _) in IdOrder::ALL {
         let mut first = None;
         for (threads, memory) in [(1, None), (3, None), (2, Some(48 << 20))] {
             let options = LoadOptions {
@@ -109,7 +109,7 @@ fn loaded_bytes_ignore_threads_and_memory() {
                 identity: Some(Identity { id: DatabaseId([7; 16]), unix_time: Some(1) }),
                 source: scene.source(&vertices),
                 memory,
-                io_order,
+                order,
                 ..LoadOptions::default()
             };
             let disk = FaultStorage::default();
@@ -121,7 +121,7 @@ fn loaded_bytes_ignore_threads_and_memory() {
             assert_eq!(names.iter().filter(|name| name.starts_with("column-")).count(), 2);
             let files: Vec<_> = names.iter().map(|name| disk.contents(&Path::new(DB).join(name))).collect();
             let first = first.get_or_insert_with(|| files.clone());
-            assert!(*first == files, "{threads} threads, {memory:?}");
+            assert!(*first == files, "{order:?}, {threads} threads, {memory:?}");
         }
     }
 }
