@@ -223,6 +223,7 @@ impl Database {
     pub fn checkpoint(&self, name: Option<&str>) -> Result<SnapshotInfo> {
         // The engine's message would repeat a long name in full.
         require_short(name)?;
+        self.cache().yield_budget(self.session());
         if self.live_stats().delta_bytes == 0 {
             // With pending changes, the engine checks the budget for the whole checkpoint.
             self.session().require_writer("a snapshot", 0)?;

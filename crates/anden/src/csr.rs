@@ -60,7 +60,7 @@ impl View {
         let weight_bytes = self.weight_type().map_or(0, WeightType::num_bytes) as u64;
         let copied = if whole.is_some() { 0 } else { lists.num_arcs() * (4 + weight_bytes) };
         let num_bytes = 8 * (self.vertex_bound() as u64 + 1) + copied;
-        self.session().require_reader("reading lists into arrays", self.beside(), num_bytes)?;
+        self.require_reader("reading lists into arrays", num_bytes)?;
         let offsets = self.offsets(direction)?;
         let (whole, is_copy) = match whole {
             Some(whole) => (whole, false),

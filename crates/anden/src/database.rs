@@ -7,8 +7,8 @@ use anden_engine::{Engine, SnapshotInfo, VerifyReport};
 use anden_formats::InputPath;
 use anden_snapshots::SnapshotView;
 
+use crate::cache::{CacheMoment, GraphCache};
 use crate::load::LoadReport;
-use crate::parts::PartCache;
 use crate::pinned::{Pin, Pins};
 use crate::stats::Stats;
 use crate::{LoadOptions, Options, Progress, Result, Session, View};
@@ -24,7 +24,7 @@ pub struct Database {
     session: Session,
     // Shared with views, because a view may outlive the handle.
     pins: Arc<Pins>,
-    parts: Arc<PartCache>,
+    cache: Arc<GraphCache>,
 }
 
 impl Drop for Database {
@@ -139,7 +139,11 @@ impl Database {
             inner.set_patch_memory(bytes);
             inner.set_memory(session.memory());
         }
-        Self { inner: Arc::new(inner), session: session.clone(), pins: Arc::default(), parts: Arc::default() }
+        let cache = Arc::<GraphCache>::default();
+        // Cached parts hold files open that left the database.
+        let retired = Arc::clone(&cache);
+        inner.on_retirement(move || retired.clear());
+        Self { inner: Arc::new(inner), session: session.clone(), pins: Arc::default(), cache }
     }
 
     /// Another handle of this database, whose long work reports to `progress`. So one of several callers can cancel its
@@ -174,7 +178,7 @@ impl Database {
             inner: Arc::clone(&self.inner),
             session: self.session.clone().with_progress(progress),
             pins: Arc::clone(&self.pins),
-            parts: Arc::clone(&self.parts),
+            cache: Arc::clone(&self.cache),
         }
     }
 
@@ -207,9 +211,10 @@ impl Database {
 
     /// Like [`view`](Self::view), with the threads of `session`.
     pub(crate) fn view_in(&self, session: &Session) -> Result<View> {
+        let moment = self.cache.now();
         // A checkpoint in between is no fault: the view takes the lesser number.
         let (graph, newest) = (self.inner.view()?, self.inner.newest_number());
-        Ok(View::of_everything(graph, session.clone(), self.pin(), newest, &self.parts))
+        Ok(View::of_everything(graph, session.clone(), self.pin(), newest, &moment))
     }
 
     /// Counts one more open view.
@@ -217,14 +222,14 @@ impl Database {
         self.pins.pin()
     }
 
-    /// Wraps a snapshot or window as a view with this name.
-    pub(crate) fn opened(&self, graph: SnapshotView, session: &Session, name: String) -> View {
-        View::new(graph, session.clone(), self.pin(), name, &self.parts)
+    /// Wraps a snapshot or window, which was read after `moment`, as a view with this name.
+    pub(crate) fn opened(&self, graph: SnapshotView, session: &Session, name: String, moment: &CacheMoment) -> View {
+        View::new(graph, session.clone(), self.pin(), name, moment)
     }
 
-    /// The parts of snapshots that are kept. They hold the files of these snapshots open.
-    pub(crate) fn parts(&self) -> &Arc<PartCache> {
-        &self.parts
+    /// What views cache.
+    pub(crate) fn cache(&self) -> &Arc<GraphCache> {
+        &self.cache
     }
 
     /// Returns all snapshots, the oldest first.
@@ -271,7 +276,7 @@ mod tests {
         let db = Database::in_memory(Options::default()).unwrap();
         let named = |graph: SnapshotView| {
             let newest = db.inner.newest_number();
-            View::of_everything(graph, db.session.clone(), db.pin(), newest, &db.parts).name().to_owned()
+            View::of_everything(graph, db.session.clone(), db.pin(), newest, &db.cache.now()).name().to_owned()
         };
         let first = db.inner.view().unwrap();
         db.apply(&[Update::add_edge(1, 2)]).unwrap();

@@ -167,7 +167,7 @@ impl View {
         let num_workers = self.session().num_threads();
         let require = |num: usize| {
             let num_bytes = memory.shared + memory.per_worker * num as u64;
-            self.session().require_reader("an export", self.beside(), num_bytes)
+            self.require_reader("an export", num_bytes)
         };
         // One worker is slower, but needs less memory than all.
         if require(num_workers).is_err() {

@@ -125,6 +125,10 @@ pub(crate) trait JobOutcome: Send + Sync {
     fn preparation_seconds(&self) -> Option<f64> {
         None
     }
+    /// Whether an earlier run prepared that form; `None` if none of this kernel is ever kept.
+    fn was_prepared(&self) -> Option<bool> {
+        None
+    }
 }
 
 /// A summary figure.
@@ -168,6 +172,9 @@ pub struct JobOutput {
     pub seconds: f64,
     /// The part of `seconds` spent on a form of the graph that only this kernel uses.
     pub preparation_seconds: Option<f64>,
+    /// Whether an earlier run prepared that form, which the database [caches](crate::Session::with_cache). `None`: this
+    /// kernel keeps none.
+    pub was_prepared: Option<bool>,
     /// Peak heap bytes of the kernel, result included; 0 in a program whose allocator does not count. That of the
     /// command line counts.
     pub peak_bytes: u64,
@@ -223,8 +230,8 @@ impl Job {
         let seconds = start.elapsed().as_secs_f64();
         let peak_bytes = heap_peak().saturating_sub(before) as u64;
         let summary = outcome.summary(view)?;
-        let preparation_seconds = outcome.preparation_seconds();
-        Ok(JobOutput { outcome, summary, seconds, preparation_seconds, peak_bytes })
+        let (preparation_seconds, was_prepared) = (outcome.preparation_seconds(), outcome.was_prepared());
+        Ok(JobOutput { outcome, summary, seconds, preparation_seconds, was_prepared, peak_bytes })
     }
 }
 

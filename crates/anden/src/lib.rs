@@ -41,6 +41,7 @@ pub mod stats;
 pub mod tables;
 
 mod analysis;
+mod cache;
 mod csr;
 mod database;
 mod degrees;
@@ -49,7 +50,6 @@ mod filter;
 mod indexes;
 mod labeled;
 mod open;
-mod parts;
 mod pending;
 mod pinned;
 mod replay;

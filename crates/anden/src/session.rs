@@ -7,6 +7,7 @@ use anden_base::progress::Silent;
 use anden_engine::{Prefetcher, Workers};
 use anden_kernels::Context;
 
+use crate::cache::CACHE_SHARE;
 use crate::{Error, Result};
 
 pub use anden_base::progress::Progress;
@@ -40,6 +41,8 @@ pub(crate) struct Beside {
     pub(crate) taken: u64,
     /// Bytes of adjacency lists in files.
     pub(crate) lists: u64,
+    /// Bytes of the cache, which leaves if a kernel needs the memory.
+    pub(crate) cached: u64,
 }
 
 impl Beside {
@@ -60,6 +63,7 @@ pub struct Session {
     memory: Option<u64>,
     prefetcher: Arc<Prefetcher>,
     prefetch: Prefetch,
+    cache: Option<u64>,
 }
 
 impl std::fmt::Debug for Session {
@@ -77,7 +81,7 @@ impl Session {
         let pool = Arc::new(Pool::new(num_threads)?);
         let workers = Arc::new(Workers::new(Split::of_cores(pool.num_threads())));
         let (progress, prefetcher) = (Arc::new(Silent), Arc::default());
-        Ok(Self { pool, workers, progress, memory: None, prefetcher, prefetch: Prefetch::default() })
+        Ok(Self { pool, workers, progress, memory: None, prefetcher, prefetch: Prefetch::default(), cache: None })
     }
 
     /// Splits the cores between [queries](crate::Database::navigate) and [analyses](crate::Database::analyse) of all
@@ -109,6 +113,19 @@ impl Session {
     #[must_use]
     pub fn with_prefetch(self, prefetch: Prefetch) -> Self {
         Self { prefetch, ..self }
+    }
+
+    /// Limits the bytes that each database of this session caches. `None`: a quarter of the memory budget, or of the
+    /// free memory. 0: nothing is cached.
+    ///
+    /// The cache holds parts of snapshots ([`View::filter`](crate::View::filter)), and what kernels prepare from a
+    /// snapshot or such a part: the bins of PageRank, the oriented copies of triangles and clustering coefficients, and
+    /// the in-lists that k-core and label propagation build for a graph without them. Results are not cached. The least
+    /// recently used entry leaves first. All leave when a merge, a drop or the retention removes files or snapshots.
+    /// Work that needs the memory takes it from the cache.
+    #[must_use]
+    pub fn with_cache(self, num_bytes: Option<u64>) -> Self {
+        Self { cache: num_bytes, ..self }
     }
 
     /// Overrides the free memory that the prefetcher assumes. Views of larger graphs are read ahead, and kernels choose
@@ -166,6 +183,11 @@ impl Session {
         self.memory
     }
 
+    /// The limit of the cache in bytes; `None`: a share of the free memory.
+    pub(crate) fn cache_limit(&self) -> Option<u64> {
+        self.cache.or_else(|| self.memory.map(|memory| memory / CACHE_SHARE))
+    }
+
     /// Checks that `num_bytes` beside the program fit in the budget. For work outside the methods of this crate; `what`
     /// names the work in the error.
     ///
@@ -210,9 +232,9 @@ impl Session {
         let memory = match self.memory {
             // A budget below the fixed costs leaves zero, and the kernel then states its need.
             Some(memory) => memory.saturating_sub(PROGRAM_BYTES + beside.taken + beside.files()),
-            // `available` already excludes the memory that the view holds.
+            // `available` already excludes the memory that the view holds, and the cache gives its own back.
             None => {
-                let available = anden_base::memory::available();
+                let available = anden_base::memory::available().saturating_add(beside.cached);
                 // With little free memory, half goes to the kernel: it can run, but reads files more than once.
                 let files = beside.files().min(available / 2);
                 available - files.max(available / FREE_SHARE)
@@ -266,7 +288,7 @@ mod tests {
         let session = Session::new(1).unwrap();
         for needed in [0, 1, 2, 3, 1000, 1001, 123_456_789] {
             for (has_patches, taken, lists) in [(false, 0, 0), (true, 0, 0), (true, 77, 5), (false, 1, u64::MAX)] {
-                let beside = Beside { has_patches, taken, lists };
+                let beside = Beside { has_patches, taken, lists, cached: 0 };
                 let with = |memory| session.clone().with_memory(Some(memory)).context(beside).memory;
                 let budget = session.clone().with_memory(Some(1)).memory_for(needed, beside);
                 assert_eq!(with(budget), Some(needed), "{beside:?}");

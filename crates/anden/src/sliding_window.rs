@@ -74,11 +74,12 @@ impl SlidingWindow<'_> {
     /// # Errors
     /// Damage met on the way.
     pub fn view(&self) -> Result<View> {
+        let moment = self.database.cache().now();
         let (graph, numbers) = self.database.inner().newest_window(self.num_batches)?;
         let name = match numbers {
             Some(numbers) => format!("window {}..{}", numbers.start(), numbers.end()),
             None => "window without snapshots".to_owned(),
         };
-        Ok(self.database.opened(graph, self.database.session(), name))
+        Ok(self.database.opened(graph, self.database.session(), name, &moment))
     }
 }

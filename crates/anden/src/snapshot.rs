@@ -22,9 +22,10 @@ impl Database {
     /// # Errors
     /// [`Error::NotFound`]: the snapshot does not exist or was dropped; damage met on the way.
     pub fn snapshot(&self, snapshot: impl Into<SnapshotId>) -> Result<View> {
+        let moment = self.cache().now();
         let number = self.snapshot_number(snapshot)?;
         let name = format!("snapshot {number}");
-        Ok(self.opened(self.inner().snapshot(number)?, self.session(), name))
+        Ok(self.opened(self.inner().snapshot(number)?, self.session(), name, &moment))
     }
 
     /// The number of an existing snapshot, given by number or name.
@@ -55,8 +56,9 @@ impl Database {
     /// [`Error::NotFound`]: an end is not a snapshot; [`Error::InvalidInput`]: the window is reversed; damage met on
     /// the way.
     pub fn window(&self, window: RangeInclusive<u32>) -> Result<View> {
+        let moment = self.cache().now();
         let name = format!("window {}..{}", window.start(), window.end());
-        Ok(self.opened(self.inner().window(window)?, self.session(), name))
+        Ok(self.opened(self.inner().window(window)?, self.session(), name, &moment))
     }
 
     /// The changes from one snapshot to another. `to` may be the older one.
@@ -64,6 +66,7 @@ impl Database {
     /// # Errors
     /// [`Error::NotFound`]: a snapshot does not exist; damage met on the way.
     pub fn diff(&self, from: impl Into<SnapshotId>, to: impl Into<SnapshotId>) -> Result<Diff> {
+        self.cache().yield_budget(self.session());
         let (from, to) = (self.snapshot_number(from)?, self.snapshot_number(to)?);
         let version = |number| -> Result<_> { Ok((number, self.inner().snapshot(number)?)) };
         Diff::new(self.inner().diff_by_pages(from, to)?, version(from)?, version(to)?, self.session())
@@ -77,6 +80,7 @@ impl Database {
     /// [`Error::NotFound`]: a snapshot does not exist; [`Error::InvalidInput`]: the graphs differ in kind;
     /// [`Error::Memory`]; damage met on the way.
     pub fn diff_with(&self, from: impl Into<SnapshotId>, other: &Self, to: impl Into<SnapshotId>) -> Result<Diff> {
+        self.cache().yield_budget(self.session());
         let (from, to) = (self.snapshot_number(from)?, other.snapshot_number(to)?);
         let session = self.session();
         // The engine opens snapshots without a prefetcher, and a comparison reads all lists.
@@ -100,6 +104,7 @@ impl Database {
     pub fn append_with(&self, changes: &Changes, options: &AppendOptions) -> Result<AppendReport> {
         require_short(options.name.as_deref())?;
         let session = self.session();
+        self.cache().yield_budget(session);
         let options = self.within_memory(options);
         Ok(self.inner().append_changes(changes, &options, session.pool(), session.progress())?)
     }
@@ -112,6 +117,7 @@ impl Database {
         // A bad name is refused before the inputs are read.
         require_short(options.name.as_deref())?;
         let session = self.session();
+        self.cache().yield_budget(session);
         let options = self.within_memory(options);
         Ok(self.inner().append(inputs, &options, session.pool(), session.progress())?)
     }
@@ -137,9 +143,8 @@ impl Database {
     }
 
     fn merge_scope(&self, scope: MergeScope) -> Result<MergeReport> {
+        self.cache().yield_budget(self.session());
         let report = self.inner().merge(scope, self.session().pool(), self.session().progress())?;
-        // Cached parts hold files open that the merge made obsolete. Cleared last: readers add parts meanwhile.
-        self.parts().clear();
         if report.bytes_written == 0 {
             // A merge with nothing to do did not check the budget.
             self.session().require_writer("a merge", 0)?;
@@ -167,8 +172,6 @@ impl Database {
         // A number and a name may lead to one snapshot.
         numbers.dedup();
         self.inner().drop_snapshots(&numbers, self.session().progress())?;
-        // Cached parts hold files of dropped snapshots open. After a refusal, the cache stays useful.
-        self.parts().clear();
         Ok(numbers)
     }
 
@@ -177,10 +180,7 @@ impl Database {
     /// # Errors
     /// See above.
     pub fn retain(&self, retention: Retention) -> Result<Vec<u32>> {
-        let dropped = self.inner().retain(retention)?;
-        // Cached parts hold files of dropped snapshots open.
-        self.parts().clear();
-        Ok(dropped)
+        Ok(self.inner().retain(retention)?)
     }
 }
 

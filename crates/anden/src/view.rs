@@ -10,15 +10,15 @@ use anden_base::VertexId;
 use anden_base::bitmap::Bitmap;
 use anden_engine::PrefetchStats;
 use anden_graph::{Direction, Graph, GraphKind, WeightType, WeightedEdges, WillNeed};
-use anden_kernels::Context;
 use anden_kernels::sssp::{WeightStatistics, scan_weights};
+use anden_kernels::{Context, Preparations};
 use anden_snapshots::{KeyRef, SnapshotView};
 use parking_lot::Mutex;
 
+use crate::cache::{CacheMoment, ViewCache};
 use crate::degrees::DegreeStatistics;
 use crate::error::NotFound;
 use crate::filter::{Filter, FilteredPart, SingleLists, TestedLists, on_single};
-use crate::parts::{PartCache, PartName};
 use crate::pinned::Pin;
 use crate::session::Beside;
 use crate::session::Prefetch;
@@ -53,10 +53,10 @@ struct Seen {
     newest: Option<u32>,
     /// Memory of pages that deltas change. Computed once, and only under a budget.
     least_patch_bytes: OnceLock<u64>,
-    /// The key of this view in the cache of parts; `None`: parts of this view are not cached.
-    part_name: Option<PartName>,
-    /// The cache key of the snapshot under the memtable.
-    name_below: Option<PartName>,
+    /// The entries of this view in the cache.
+    cache: ViewCache,
+    /// The entries of the snapshot under the memtable; of a part: of the corresponding part of that snapshot.
+    cache_below: ViewCache,
 }
 
 /// The last chosen weights, and their statistics.
@@ -85,8 +85,9 @@ impl std::fmt::Debug for View {
 }
 
 impl View {
-    pub(crate) fn new(graph: SnapshotView, session: Session, pin: Pin, name: String, parts: &Arc<PartCache>) -> Self {
-        Self::seen(graph, session, pin, (OnceLock::from(name), None), parts)
+    /// A view of `graph`, which was read after `moment`.
+    pub(crate) fn new(graph: SnapshotView, session: Session, pin: Pin, name: String, moment: &CacheMoment) -> Self {
+        Self::seen(graph, session, pin, (OnceLock::from(name), None), moment)
     }
 
     /// A view of everything committed; `newest` is the number of the newest snapshot.
@@ -95,13 +96,13 @@ impl View {
         session: Session,
         pin: Pin,
         newest: Option<u32>,
-        parts: &Arc<PartCache>,
+        moment: &CacheMoment,
     ) -> Self {
         // A checkpoint after the graph was read makes `newest` too young, and the graph knows its own version. A
         // version that was dropped has no name, so the snapshot before it stays the newest one.
         let version = graph.version().or_else(|| graph.below()?.version());
         let newest = newest.map(|newest| version.map_or(newest, |version| version.min(newest)));
-        Self::seen(graph, session, pin, (OnceLock::new(), newest), parts)
+        Self::seen(graph, session, pin, (OnceLock::new(), newest), moment)
     }
 
     fn seen(
@@ -109,12 +110,11 @@ impl View {
         session: Session,
         pin: Pin,
         (name, newest): (OnceLock<String>, Option<u32>),
-        parts: &Arc<PartCache>,
+        moment: &CacheMoment,
     ) -> Self {
-        let part_name = parts.name_of(&graph);
-        let name_below = graph.below().and_then(|below| parts.name_of(below));
+        let (cache, cache_below) = (moment.of(&graph, &session), moment.below(&graph, &session));
         let least_patch_bytes = OnceLock::new();
-        let seen = Seen { _pin: Some(pin), _whole: None, name, newest, least_patch_bytes, part_name, name_below };
+        let seen = Seen { _pin: Some(pin), _whole: None, name, newest, least_patch_bytes, cache, cache_below };
         let seen = Arc::new(seen);
         // The free memory at this moment decides whether lists are read ahead.
         let graph = session.prefetcher().attach(&graph, session.prefetch());
@@ -124,14 +124,14 @@ impl View {
 
     /// The part of this view that the filter selects. The predicates in text form name the part in the cache.
     pub(crate) fn with_part(&self, filter: Filter, edges: Option<&str>, vertices: Option<&str>) -> Self {
-        let part_name = self.seen.part_name.as_ref().map(|name| name.part(edges, vertices));
-        let name_below = self.seen.name_below.as_ref().map(|name| name.part(edges, vertices));
+        let cache = self.seen.cache.part(edges, vertices);
+        let cache_below = self.seen.cache_below.part(edges, vertices);
         let (name, least_patch_bytes) = (OnceLock::from(format!("a part of {}", self.name())), OnceLock::new());
         // The whole view holds the pin, so that a part does not count as another view.
         let whole = Some(Arc::clone(&self.seen));
         // A cached part spares the layout, and the tests of single queries.
-        let found = part_name.as_ref().and_then(PartName::find);
-        let seen = Seen { _pin: None, _whole: whole, name, newest: None, least_patch_bytes, part_name, name_below };
+        let found = cache.find_part();
+        let seen = Seen { _pin: None, _whole: whole, name, newest: None, least_patch_bytes, cache, cache_below };
         let (graph, before) = match self.part.as_deref() {
             None => (self.graph.clone(), None),
             Some(part) => match part.laid_out() {
@@ -232,14 +232,14 @@ impl View {
         Self { weights, chosen: Some(chosen), ..self.clone() }
     }
 
-    /// The key of this view in the cache of parts.
-    pub(crate) fn part_name(&self) -> Option<&PartName> {
-        self.seen.part_name.as_ref()
+    /// The entries of this view in the cache.
+    pub(crate) fn cache(&self) -> &ViewCache {
+        &self.seen.cache
     }
 
-    /// The cache key of the snapshot under the memtable; for a part: of the corresponding part of that snapshot.
-    pub(crate) fn name_below(&self) -> Option<&PartName> {
-        self.seen.name_below.as_ref()
+    /// The entries of the snapshot under the memtable; of a part: of the corresponding part of that snapshot.
+    pub(crate) fn cache_below(&self) -> &ViewCache {
+        &self.seen.cache_below
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -272,14 +272,43 @@ impl View {
     }
 
     /// The context of kernels on this view: workers, progress, memory budget. For your own algorithms.
+    ///
+    /// With it, kernels on [`graph`](Self::graph) of this view share what they prepare ([`Session::with_cache`]).
     pub fn context(&self) -> Context<'_> {
-        self.session.context(self.beside())
+        let cache = &self.seen.cache;
+        if cache.is_off() {
+            return self.session.context(self.beside());
+        }
+        let lists = match &self.part {
+            None => Some(&self.graph),
+            Some(part) => part.laid_out(),
+        };
+        // Without lists to name, the work may still need the memory of the cache.
+        let preparations = match lists {
+            Some(lists) => Preparations::new(lists, cache),
+            None => Preparations::without_graph(cache),
+        };
+        let beside = Beside { cached: cache.num_bytes(), ..self.beside() };
+        Context { preparations: Some(preparations), ..self.session.context(beside) }
+    }
+
+    /// Checks that work that reads all lists and holds `num_bytes` itself fits in the budget. If so, the cache leaves
+    /// room for it.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], with the total need.
+    pub(crate) fn require_reader(&self, what: &str, num_bytes: u64) -> Result<()> {
+        // Only the context of this view shrinks the cache; the session knows the total need.
+        match self.context().require_memory("", num_bytes) {
+            Ok(()) => Ok(()),
+            Err(_) => self.session.require_reader(what, self.beside(), num_bytes),
+        }
     }
 
     /// Memory in use beside the state of a kernel on this view.
     pub(crate) fn beside(&self) -> Beside {
         match self.part.as_ref().and_then(|part| part.laid_out()) {
-            Some(lists) => Beside { has_patches: false, taken: self.chosen_bytes(), lists: lists.stored_bytes() },
+            Some(lists) => Beside { taken: self.chosen_bytes(), lists: lists.stored_bytes(), ..Beside::default() },
             None => self.beside_stored(),
         }
     }
@@ -292,7 +321,7 @@ impl View {
         let patches = || self.graph.least_patch_bytes().unwrap_or(0);
         let patches = if is_counted { *self.seen.least_patch_bytes.get_or_init(patches) } else { 0 };
         let (has_patches, taken) = (self.graph.has_deltas(), self.chosen_bytes() + patches);
-        Beside { has_patches, taken, lists: self.graph.stored_bytes() }
+        Beside { has_patches, taken, lists: self.graph.stored_bytes(), cached: 0 }
     }
 
     fn chosen_bytes(&self) -> u64 {

@@ -3,7 +3,7 @@
 //! A default that was tuned on one graph is often bad on others, so tuning is judged by this matrix. Each pair of runs
 //! is one fresh process of ours and one of GAP, on graphs with equal ids, from equal sources. A process runs its kernel
 //! several times. Its first run, with opening or reading the graph, is the figure *first*. The median of the later runs
-//! is *warm*. Python libraries keep their graph, so they have only the figure *warm*. All files are in the page cache.
+//! is *warm*, with the preparation redone; *kept* are later runs of ours that use what the first one prepared. Python libraries keep their graph, so they have only the figure *warm*. All files are in the page cache.
 
 mod matrix;
 mod members;
@@ -174,7 +174,7 @@ impl Contest<'_> {
             side.is_measured = side.pairs.warm.other() <= HOPELESS * least;
             // The warm-up is a measurement only of a side that gets no other one.
             if side.is_measured {
-                (side.pairs.first, side.pairs.warm) = Default::default();
+                (side.pairs.first, side.pairs.warm, side.pairs.kept) = Default::default();
             }
         }
         let our_seconds = warm(&warm_up.runs);
@@ -200,7 +200,8 @@ impl Contest<'_> {
             }
             if let Some(runs) = self.checked(peer.as_mut(), ours) {
                 let name = peer.name().to_owned();
-                let mut pairs = PeerPairs { name, first: Pairs::default(), warm: Pairs::default() };
+                let mut pairs =
+                    PeerPairs { name, first: Pairs::default(), warm: Pairs::default(), kept: Pairs::default() };
                 add(&mut pairs, ours, &runs);
                 sides.push(FamilySide { peer: peer.as_mut(), pairs, is_measured: true });
             }
@@ -269,6 +270,7 @@ impl Contest<'_> {
             first_seconds: of_all(&|runs| runs.open_seconds + runs.runs[0]),
             open_seconds: of_all(&|runs| runs.open_seconds),
             warm_seconds: of_all(&|runs| warm(&runs.runs)),
+            kept_seconds: of_all(&|runs| warm(runs.kept())),
             preparation_seconds: has_preparation.then(|| of_all(&|runs| warm(&runs.preparations))),
             peers,
         }
@@ -283,6 +285,7 @@ fn warm(runs: &[f64]) -> f64 {
 /// Adds a pair of processes.
 fn add(pairs: &mut PeerPairs, ours: &OurRuns, theirs: &PeerRuns) {
     pairs.warm.push(warm(&ours.runs), warm(&theirs.runs));
+    pairs.kept.push(warm(ours.kept()), warm(&theirs.runs));
     if let (Some(read), Some(first)) = (theirs.read_seconds, theirs.runs.first()) {
         pairs.first.push(ours.open_seconds + ours.runs[0], read + first);
     }

@@ -195,6 +195,11 @@ impl Engine {
         self.store.set_patch_memory(num_bytes);
     }
 
+    /// As [`Store::on_retirement`].
+    pub fn on_retirement(&self, hook: impl Fn() + Send + Sync + 'static) {
+        self.store.on_retirement(hook);
+    }
+
     /// Sets the memory budget, in bytes, of checkpoints and merges, including the memtable. A smaller budget makes
     /// background checkpoints earlier. `None` means no limit. An operation that does not fit is refused before it
     /// begins; the error names the memory that suffices.

@@ -98,7 +98,7 @@ pub fn cdlp<G: Graph>(ctx: &Context<'_>, graph: &G, params: &CdlpParams) -> Resu
         require_all_vertices(graph, order)?;
     }
     if Transposed::num_bytes(graph) > 0 {
-        LabelPropagation::new(ctx, &Transposed::build(ctx, graph)?, params, num_counts).run()
+        LabelPropagation::new(ctx, &Transposed::new(ctx, graph)?, params, num_counts).run()
     } else {
         LabelPropagation::new(ctx, graph, params, num_counts).run()
     }

@@ -5,7 +5,7 @@ use anden_base::parallel::Pool;
 use anden_base::progress::{Progress, Silent};
 use anden_graph::{Graph, WillNeed};
 
-use crate::{Error, Result};
+use crate::{Error, Preparations, Result};
 
 /// The medium of the adjacency lists. A kernel chooses its algorithm by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,12 +45,14 @@ pub struct Context<'a> {
     pub memory: Option<u64>,
     /// The medium of the adjacency lists.
     pub medium: Medium,
+    /// Keeps what kernels prepare from one graph; `None`: each run prepares anew.
+    pub preparations: Option<Preparations<'a>>,
 }
 
 impl<'a> Context<'a> {
-    /// A context without progress reports and without a memory limit.
+    /// A context without progress reports, without a memory limit and without kept preparation.
     pub fn new(pool: &'a Pool) -> Self {
-        Self { pool, progress: &Silent, memory: None, medium: Medium::Auto }
+        Self { pool, progress: &Silent, memory: None, medium: Medium::Auto, preparations: None }
     }
 
     /// Whether a kernel takes its variant for a disk.
@@ -62,9 +64,20 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether the budget allows `num_bytes` at once.
+    /// Whether the budget allows `num_bytes` at once. If so, the cache of preparations leaves room for them.
     pub fn allows(&self, num_bytes: u64) -> bool {
-        self.memory.is_none_or(|limit| num_bytes <= limit)
+        let is_allowed = self.memory.is_none_or(|limit| num_bytes <= limit);
+        if is_allowed {
+            self.make_room(num_bytes);
+        }
+        is_allowed
+    }
+
+    /// Shrinks the cache of preparations until the budget has room for `num_bytes` beside it, or until it is empty.
+    pub(crate) fn make_room(&self, num_bytes: u64) {
+        if let (Some(limit), Some(kept)) = (self.memory, &self.preparations) {
+            kept.shrink(limit.saturating_sub(num_bytes));
+        }
     }
 
     /// Checks that the budget covers `needed` bytes.
@@ -73,7 +86,7 @@ impl<'a> Context<'a> {
     /// [`Error::Memory`] if the budget is below `needed`.
     pub fn require_memory(&self, kernel: &'static str, needed: u64) -> Result<()> {
         match self.memory {
-            Some(budget) if needed > budget => Err(Error::Memory { kernel, needed, budget }),
+            Some(budget) if !self.allows(needed) => Err(Error::Memory { kernel, needed, budget }),
             _ => Ok(()),
         }
     }

@@ -87,7 +87,7 @@ pub fn kcore<G: Graph>(ctx: &Context<'_>, graph: &G, params: &KcoreParams) -> Re
     let most = ctx.pool.num_threads().min(MAX_WORKERS);
     let num_workers = (1..=most).rev().find(|&workers| ctx.allows(num_bytes(workers))).unwrap_or(1);
     if Transposed::num_bytes(graph) > 0 {
-        decompose(ctx, &Transposed::build(ctx, graph)?, params, num_workers)
+        decompose(ctx, &Transposed::new(ctx, graph)?, params, num_workers)
     } else {
         decompose(ctx, graph, params, num_workers)
     }

@@ -41,6 +41,8 @@ pub struct LccResult {
     pub mean: f64,
     /// The time to build the oriented copy, in seconds.
     pub preparation_seconds: f64,
+    /// Whether an earlier run built them.
+    pub was_prepared: bool,
     /// The bytes of the oriented copy and of the bit rows.
     pub copy_bytes: u64,
 }
@@ -60,7 +62,7 @@ pub struct LccResult {
 pub fn lcc(ctx: &Context<'_>, graph: &impl Graph, params: &LccParams) -> Result<LccResult> {
     let noted = if graph.graph_kind() == GraphKind::Directed { Noted::Arcs } else { Noted::Edge };
     let found = by_vertex::find(ctx, graph, "lcc", params.num_hubs, noted)?;
-    let VertexTriangles { counts, degrees, ranks, preparation_seconds, copy_bytes, .. } = found;
+    let VertexTriangles { counts, degrees, ranks, preparation_seconds, was_prepared, copy_bytes, .. } = found;
     let arcs_an_edge = if noted == Noted::Arcs { 1.0 } else { 2.0 };
     let mut coefficients = anden_base::memory::zeroed_huge::<f64>(graph.vertex_bound());
     ctx.pool.for_each_part_mut(&mut coefficients, 1 << 14, |start, part| {
@@ -74,5 +76,5 @@ pub fn lcc(ctx: &Context<'_>, graph: &impl Graph, params: &LccParams) -> Result<
     // Chunks have a fixed size, so the sum does not depend on the number of threads.
     let sums = ctx.pool.map_chunks(0..coefficients.len(), 1 << 14, |_, chunk| coefficients[chunk].iter().sum::<f64>());
     let mean = sums.into_iter().sum::<f64>() / graph.num_vertices().max(1) as f64;
-    Ok(LccResult { coefficients, mean, preparation_seconds, copy_bytes })
+    Ok(LccResult { coefficients, mean, preparation_seconds, was_prepared, copy_bytes })
 }

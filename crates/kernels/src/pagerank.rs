@@ -53,6 +53,7 @@ use std::time::Instant;
 use anden_base::VertexId;
 use anden_graph::{Direction, Graph, Page};
 
+use crate::preparation::PreparedForm;
 use crate::{Context, Error, Medium, Result};
 use bins::Bins;
 use score::{PageRankBlockSums, PageRankState, Round, Score};
@@ -177,6 +178,8 @@ pub struct PageRankResult {
     pub variant: Variant,
     /// The time before the first round, in seconds.
     pub preparation_seconds: f64,
+    /// Whether an earlier run made the bins.
+    pub was_prepared: bool,
     /// The bytes of the bins; 0 without bins.
     pub bins_bytes: u64,
 }
@@ -224,15 +227,15 @@ fn checked_sources(graph: &impl Graph, params: &PageRankParams) -> Result<Vec<Ve
 }
 
 /// A variant, prepared for its first round.
-enum PreparedVariant<T> {
-    Binned(Bins<T>),
+enum PreparedVariant<'a, T: Score> {
+    Binned(PreparedForm<'a, Bins<T>>),
     /// With room for the contributions of the next round, if the budget has it.
     Pull(Vec<T>),
     /// With room for the sums.
     Push(Vec<T>),
 }
 
-impl<T: Score> PreparedVariant<T> {
+impl<T: Score> PreparedVariant<'_, T> {
     fn variant(&self) -> Variant {
         match self {
             Self::Binned(_) => Variant::Binned,
@@ -262,8 +265,11 @@ fn run<T: Score>(
         write_degrees(graph, vertices, |index, degree| degrees[index] = T::from_f64(degree as f64));
     });
     let mut way = choose::<T>(ctx, graph, params, num_bytes)?;
-    let (variant, bins_bytes) =
-        (way.variant(), if let PreparedVariant::Binned(bins) = &way { bins.num_bytes() } else { 0 });
+    let variant = way.variant();
+    let (bins_bytes, was_prepared) = match &way {
+        PreparedVariant::Binned(bins) => (bins.num_bytes(), bins.was_kept()),
+        _ => (0, false),
+    };
     // Damaged lists look empty. Without any round, no later check follows.
     graph.check()?;
     let preparation_seconds = started.elapsed().as_secs_f64();
@@ -273,10 +279,10 @@ fn run<T: Score>(
         PreparedVariant::Pull(next) => direct::pull_round(ctx, graph, next, state, round),
         PreparedVariant::Push(sums) => direct::push_round(ctx, graph, sums, state, round),
     })?;
-    // Freed before the scores are widened, which takes this part of the budget.
+    // Freed before the scores are widened, which takes this part of the budget. Bins go back to the cache.
     drop(way);
     let (scores, sum) = state.into_scores(ctx);
-    Ok(PageRankResult { scores, iterations, delta, sum, variant, preparation_seconds, bins_bytes })
+    Ok(PageRankResult { scores, iterations, delta, sum, variant, preparation_seconds, was_prepared, bins_bytes })
 }
 
 /// Calls `write` with the index and the out-degree of each vertex that has out-edges.
@@ -325,13 +331,13 @@ fn iterate<T: Score>(
     Ok((iterations, delta))
 }
 
-fn choose<T: Score>(
-    ctx: &Context<'_>,
+fn choose<'a, T: Score>(
+    ctx: &Context<'a>,
     graph: &impl Graph,
     params: &PageRankParams,
     state_bytes: u64,
-) -> Result<PreparedVariant<T>> {
-    let bound = graph.vertex_bound();
+) -> Result<PreparedVariant<'a, T>> {
+    let (bound, bits) = (graph.vertex_bound(), params.partition_bits);
     let push = || PreparedVariant::Push(T::zeros(bound));
     let pull = || {
         let has_room = ctx.allows(state_bytes + (bound * size_of::<T>()) as u64);
@@ -349,13 +355,19 @@ fn choose<T: Score>(
         }
         Variant::Pull => Ok(pull()),
         Variant::Push => Ok(push()),
-        Variant::Binned => Ok(PreparedVariant::Binned(Bins::build(ctx, graph, params.partition_bits, state_bytes)?)),
+        Variant::Binned => Ok(PreparedVariant::Binned(Bins::prepare(ctx, graph, bits, state_bytes)?)),
         Variant::Auto => {
+            // Kept bins cost no build. Only scores that fit in a cache make the rounds of a pull faster than theirs.
+            if (ctx.medium == Medium::Memory || !direct::fits_cache::<T>(graph))
+                && let Some(bins) = Bins::kept(ctx, graph, bits, state_bytes)
+            {
+                return Ok(PreparedVariant::Binned(bins));
+            }
             let wanted = ctx.medium == Medium::Memory || !direct::is_better::<T>(graph, params.limits().0);
             // The least size of the bins, 2 bytes an arc, tells early that the budget cannot hold them.
             let hopeful = wanted && ctx.allows(state_bytes + 2 * graph.num_arcs());
             // Bins beyond the budget are no error here: pull or push take over.
-            if hopeful && let Ok(bins) = Bins::build(ctx, graph, params.partition_bits, state_bytes) {
+            if hopeful && let Ok(bins) = Bins::prepare(ctx, graph, bits, state_bytes) {
                 return Ok(PreparedVariant::Binned(bins));
             }
             // The build also fails if it is cancelled.

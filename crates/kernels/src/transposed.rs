@@ -7,6 +7,7 @@ use anden_base::VertexId;
 use anden_base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
 use anden_graph::{DensePage, Direction, Graph, GraphKind, Page, Parts, PrefetchStage, VertexMask, WillNeed};
 
+use crate::preparation::PreparedForm;
 use crate::vertex_subset::CHUNK;
 use crate::walk::for_each_arc;
 use crate::{Context, Result};
@@ -14,7 +15,13 @@ use crate::{Context, Result};
 /// A graph with in-lists built in memory.
 pub(crate) struct Transposed<'a, G> {
     graph: &'a G,
-    /// The end of each in-list, which is the start of the next one.
+    in_lists: PreparedForm<'a, InLists>,
+}
+
+/// The in-lists of a graph.
+#[derive(Default)]
+struct InLists {
+    /// The end of each list, which is the start of the next one.
     ends: Vec<u64>,
     sources: Vec<VertexId>,
 }
@@ -26,11 +33,26 @@ impl<'a, G: Graph> Transposed<'a, G> {
         if graph.has_lists(Direction::In) { 0 } else { lists }
     }
 
+    /// Takes the in-lists that an earlier run built, or builds them.
+    ///
+    /// # Errors
+    /// As [`InLists::build`].
+    pub(crate) fn new(ctx: &Context<'a>, graph: &'a G) -> Result<Self> {
+        let kept = ctx.kept_form(graph, 0, |_: &InLists| Self::num_bytes(graph));
+        let in_lists = match kept {
+            Some(in_lists) => in_lists,
+            None => ctx.new_form(graph, 0, InLists::build(ctx, graph)?, Self::num_bytes(graph)),
+        };
+        Ok(Self { graph, in_lists })
+    }
+}
+
+impl InLists {
     /// Builds the in-lists. Cost: two passes over all out-lists.
     ///
     /// # Errors
     /// The graph is damaged, or the work was cancelled.
-    pub(crate) fn build(ctx: &Context<'_>, graph: &'a G) -> Result<Self> {
+    fn build(ctx: &Context<'_>, graph: &impl Graph) -> Result<Self> {
         ctx.progress.stage("in-edges", None);
         let bound = graph.vertex_bound();
         let mut ends = zeroed_huge::<u64>(bound);
@@ -50,10 +72,10 @@ impl<'a, G: Graph> Transposed<'a, G> {
             let place = places[target as usize].fetch_add(1, Ordering::Relaxed);
             slots[place as usize].store(source, Ordering::Relaxed);
         })?;
-        let mut transposed = Self { graph, ends, sources };
-        transposed.sort(ctx);
+        let mut in_lists = Self { ends, sources };
+        in_lists.sort(ctx);
         ctx.progress.check()?;
-        Ok(transposed)
+        Ok(in_lists)
     }
 
     /// Sorts the lists, which workers filled in arbitrary order.
@@ -75,7 +97,7 @@ impl<'a, G: Graph> Transposed<'a, G> {
         });
     }
 
-    fn in_list(&self, vertex: VertexId) -> &[VertexId] {
+    fn list(&self, vertex: VertexId) -> &[VertexId] {
         let start = (vertex as usize).checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.sources[start as usize..self.ends[vertex as usize] as usize]
     }
@@ -163,7 +185,7 @@ impl<G: Graph> Graph for Transposed<'_, G> {
     fn degree(&self, direction: Direction, vertex: VertexId) -> usize {
         match direction {
             Direction::Out => self.graph.degree(direction, vertex),
-            Direction::In => self.in_list(vertex).len(),
+            Direction::In => self.in_lists.list(vertex).len(),
         }
     }
 
@@ -171,7 +193,7 @@ impl<G: Graph> Graph for Transposed<'_, G> {
     fn rough_degree(&self, direction: Direction, vertex: VertexId) -> usize {
         match direction {
             Direction::Out => self.graph.rough_degree(direction, vertex),
-            Direction::In => self.in_list(vertex).len(),
+            Direction::In => self.in_lists.list(vertex).len(),
         }
     }
 
@@ -184,7 +206,7 @@ impl<G: Graph> Graph for Transposed<'_, G> {
     ) -> ControlFlow<()> {
         match direction {
             Direction::Out => self.graph.for_each_fragment(direction, vertex, body),
-            Direction::In => body(self.in_list(vertex)),
+            Direction::In => body(self.in_lists.list(vertex)),
         }
     }
 
@@ -198,7 +220,7 @@ impl<G: Graph> Graph for Transposed<'_, G> {
         match direction {
             Direction::Out => self.graph.for_each_fragment_of(direction, wanted, body),
             Direction::In => wanted.vertices().for_each(|vertex| {
-                let _ = body(vertex, self.in_list(vertex));
+                let _ = body(vertex, self.in_lists.list(vertex));
             }),
         }
     }
@@ -247,8 +269,8 @@ mod tests {
                     assert_eq!(Transposed::num_bytes(&without), 0);
                     return;
                 }
-                let transposed = Transposed::build(&ctx, &without).unwrap();
-                let arrays = size_of_val(&transposed.ends[..]) + size_of_val(&transposed.sources[..]);
+                let transposed = Transposed::new(&ctx, &without).unwrap();
+                let arrays = size_of_val(&transposed.in_lists.ends[..]) + size_of_val(&transposed.in_lists.sources[..]);
                 assert_eq!(arrays as u64, Transposed::num_bytes(&without));
                 for v in 0..csr.vertex_bound() as VertexId {
                     let mut wanted = Vec::new();
@@ -256,7 +278,7 @@ mod tests {
                         wanted.extend_from_slice(list);
                         ControlFlow::Continue(())
                     });
-                    assert_eq!(transposed.in_list(v), wanted, "{name}, vertex {v}");
+                    assert_eq!(transposed.in_lists.list(v), wanted, "{name}, vertex {v}");
                     assert_eq!(transposed.degree(Direction::In, v), wanted.len());
                 }
             });

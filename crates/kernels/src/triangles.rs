@@ -84,6 +84,8 @@ pub struct TriangleResult {
     pub by_vertex: Option<Vec<u64>>,
     /// The time to build the oriented copy and the hub rows, in seconds.
     pub preparation_seconds: f64,
+    /// Whether an earlier run built them.
+    pub was_prepared: bool,
     /// The bytes of the oriented copy, or of its largest part, and of the hub rows.
     pub copy_bytes: u64,
     /// The number of hubs with rows: 0 if the budget forbade them.
@@ -112,44 +114,72 @@ pub fn triangles(ctx: &Context<'_>, graph: &impl Graph, params: &TriangleParams)
     let bound = graph.vertex_bound();
     // A number of hubs asks for the copy.
     if params.num_hubs.is_none() && direct::is_cheaper(ctx, graph) {
-        let preparation_seconds = started.elapsed().as_secs_f64();
+        let (preparation_seconds, was_prepared) = (started.elapsed().as_secs_f64(), false);
         ctx.progress.stage("triangles: count", Some(bound as u64));
         let triangles = direct::count(ctx, graph);
         ctx.progress.check()?;
         graph.check()?;
-        return Ok(TriangleResult { triangles, by_vertex: None, preparation_seconds, copy_bytes: 0, num_hubs: 0 });
+        let (by_vertex, copy_bytes, num_hubs) = (None, 0, 0);
+        return Ok(TriangleResult { triangles, by_vertex, preparation_seconds, was_prepared, copy_bytes, num_hubs });
     }
     let copy_bytes = Oriented::num_bytes(graph, ctx.pool.num_threads()) + FIXED_BYTES;
+    let wanted_hubs = params.num_hubs.unwrap_or(DEFAULT_HUBS).min(bound);
+    // Taken before the budget is asked, so that its bytes count once. If they do not fit, it goes back, and the checks
+    // below evict it.
+    let kept = ctx.kept_form(graph, wanted_hubs as u64, OrientedWithHubs::num_bytes);
+    let kept = kept.filter(|_| ctx.allows(copy_bytes + Hubs::num_bytes(wanted_hubs)));
     if streamed::is_wanted(ctx, graph, copy_bytes) {
+        drop(kept);
         return streamed::count(ctx, graph, params.num_hubs);
     }
     ctx.require_memory("triangles", copy_bytes)?;
-    let mut num_hubs = params.num_hubs.unwrap_or(DEFAULT_HUBS).min(bound);
-    if !ctx.allows(copy_bytes + Hubs::num_bytes(num_hubs)) {
-        // The count needs no hubs to be exact.
-        num_hubs = 0;
-    }
-    ctx.progress.stage("triangles: orient", None);
-    let (oriented, _) = Oriented::build(ctx, graph, num_hubs as VertexId)?;
-    ctx.progress.check()?;
-    graph.check()?;
-    let hubs = Hubs::build(&oriented, num_hubs);
+    // The count needs no hubs to be exact.
+    let num_hubs = if ctx.allows(copy_bytes + Hubs::num_bytes(wanted_hubs)) { wanted_hubs } else { 0 };
+    let key = num_hubs as u64;
+    let prepared = match kept.or_else(|| ctx.kept_form(graph, key, OrientedWithHubs::num_bytes)) {
+        Some(kept) => kept,
+        None => {
+            let made = OrientedWithHubs::build(ctx, graph, num_hubs)?;
+            let num_bytes = made.num_bytes();
+            ctx.new_form(graph, key, made, num_bytes)
+        }
+    };
     let preparation_seconds = started.elapsed().as_secs_f64();
 
     ctx.progress.stage("triangles: count", Some(bound as u64));
-    let triangles = count(ctx, &oriented, &hubs);
+    let triangles = count(ctx, &prepared.oriented, &prepared.hubs);
     ctx.progress.check()?;
     graph.check()?;
-    let copy_bytes = oriented.copy_bytes() + Hubs::num_bytes(num_hubs);
-    Ok(TriangleResult { triangles, by_vertex: None, preparation_seconds, copy_bytes, num_hubs })
+    let (by_vertex, copy_bytes, was_prepared) = (None, prepared.num_bytes(), prepared.was_kept());
+    Ok(TriangleResult { triangles, by_vertex, preparation_seconds, was_prepared, copy_bytes, num_hubs })
+}
+
+/// The oriented copy, with the rows of its hubs.
+#[derive(Default)]
+struct OrientedWithHubs {
+    oriented: Oriented,
+    hubs: Hubs,
+}
+
+impl OrientedWithHubs {
+    fn build(ctx: &Context<'_>, graph: &impl Graph, num_hubs: usize) -> Result<Self> {
+        ctx.progress.stage("triangles: orient", None);
+        let (oriented, _) = Oriented::build(ctx, graph, num_hubs as VertexId)?;
+        let hubs = Hubs::build(&oriented, num_hubs);
+        Ok(Self { oriented, hubs })
+    }
+
+    fn num_bytes(&self) -> u64 {
+        self.oriented.copy_bytes() + Hubs::num_bytes(self.hubs.len())
+    }
 }
 
 fn by_vertex(ctx: &Context<'_>, graph: &impl Graph, num_hubs: Option<usize>) -> Result<TriangleResult> {
     let found = by_vertex::find(ctx, graph, "triangles", num_hubs, Noted::Triangle)?;
-    let VertexTriangles { counts, ranks, preparation_seconds, copy_bytes, num_hubs, .. } = found;
+    let VertexTriangles { counts, ranks, preparation_seconds, was_prepared, copy_bytes, num_hubs, .. } = found;
     let by_vertex: Vec<u64> = ranks.iter().map(|&rank| counts[rank as usize]).collect();
-    let triangles = counts.iter().sum::<u64>() / 3;
-    Ok(TriangleResult { triangles, by_vertex: Some(by_vertex), preparation_seconds, copy_bytes, num_hubs })
+    let (triangles, by_vertex) = (counts.iter().sum::<u64>() / 3, Some(by_vertex));
+    Ok(TriangleResult { triangles, by_vertex, preparation_seconds, was_prepared, copy_bytes, num_hubs })
 }
 
 fn count(ctx: &Context<'_>, oriented: &Oriented, hubs: &Hubs) -> u64 {

@@ -277,6 +277,14 @@ impl Manifest {
         base.chain(dictionary).chain(deltas).chain(columns).chain(rows).collect()
     }
 
+    /// Whether files or snapshots of an `older` manifest are missing in this one.
+    pub fn lacks_some_of(&self, older: &Self) -> bool {
+        let files: HashSet<&str> = self.files.iter().map(|file| &*file.name).collect();
+        let snapshots: HashSet<u32> = self.chain.kept().map(|version| version.number).collect();
+        older.files.iter().any(|file| !files.contains(&*file.name))
+            || older.chain.kept().any(|version| !snapshots.contains(&version.number))
+    }
+
     /// Bytes of all files.
     pub fn num_file_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.len).sum()

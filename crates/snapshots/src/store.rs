@@ -16,8 +16,8 @@ mod state;
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use anden_base::storage::Storage;
 use parking_lot::{Mutex, RwLock};
@@ -64,6 +64,16 @@ pub struct Store {
     unix_time: Option<u64>,
     /// Present only in the writer's handle.
     lock: Option<Arc<WriterLock>>,
+    on_retirement: OnceLock<RetirementHook>,
+}
+
+/// A function that runs when snapshots or files have left the database.
+struct RetirementHook(Box<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for RetirementHook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RetirementHook")
+    }
 }
 
 /// State of the writer, behind its mutex.
@@ -135,7 +145,16 @@ impl Store {
             memory: AtomicU64::new(u64::MAX),
             unix_time: None,
             lock,
+            on_retirement: OnceLock::new(),
         }
+    }
+
+    /// Sets a function that runs after snapshots or files have left the database: after a merge, in the background
+    /// too, after a drop, by retention, when small files are packed, and at a refresh that shows one of these. Only the
+    /// first call has an effect. The function must not call this store.
+    pub fn on_retirement(&self, hook: impl Fn() + Send + Sync + 'static) {
+        // A second hook would need a list, and there is one cache.
+        let _ = self.on_retirement.set(RetirementHook(Box::new(hook)));
     }
 
     /// Sets the time of new snapshots, in seconds since 1970, in place of the clock, so that equal input gives equal
@@ -330,7 +349,12 @@ impl Store {
     }
 
     fn set_state(&self, state: Arc<PublishedState>) {
-        let old = std::mem::replace(&mut *self.state.write(), state);
+        let old = std::mem::replace(&mut *self.state.write(), Arc::clone(&state));
+        if let Some(RetirementHook(hook)) = self.on_retirement.get()
+            && state.manifest.lacks_some_of(&old.manifest)
+        {
+            hook();
+        }
         // Unmapping takes time, so it happens outside of the lock: readers need not wait for it.
         drop(old);
     }

@@ -167,6 +167,7 @@ fn require_memory(views: [&SnapshotView; 2], session: &Session) -> Result<()> {
         has_patches: views.iter().any(|view| view.has_deltas()),
         taken: views.iter().map(|view| patches(view)).sum(),
         lists: views.iter().map(|view| view.stored_bytes()).sum(),
+        cached: 0,
     };
     let held = |view: &&SnapshotView| ID_BYTES * view.vertex_bound() as u64 + view.dictionary().num_bytes();
     session.require_reader("a difference of databases", beside, PAGE_BYTES + views.iter().map(held).sum::<u64>())

@@ -45,4 +45,8 @@ impl JobOutcome for LccJobOutcome {
     fn preparation_seconds(&self) -> Option<f64> {
         Some(self.result.preparation_seconds)
     }
+
+    fn was_prepared(&self) -> Option<bool> {
+        Some(self.result.was_prepared)
+    }
 }

@@ -85,4 +85,8 @@ impl JobOutcome for PageRankJobOutcome {
     fn preparation_seconds(&self) -> Option<f64> {
         Some(self.result.preparation_seconds)
     }
+
+    fn was_prepared(&self) -> Option<bool> {
+        Some(self.result.was_prepared)
+    }
 }

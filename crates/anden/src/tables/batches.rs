@@ -278,7 +278,7 @@ fn workers_for(view: &View, table: &BatchSource) -> Result<usize> {
     let (session, num_columns) = (view.session(), table.num_columns() as u64);
     let require = |num_workers: usize| {
         let num_bytes = num_workers as u64 * BATCH_ROWS as u64 * (ENTRY_BYTES + num_columns * VALUE_BYTES);
-        session.require_reader("reading rows", view.beside(), num_bytes)
+        view.require_reader("reading rows", num_bytes)
     };
     let num_workers = session.num_threads();
     // One worker is slower, but needs less memory than all.

@@ -11,7 +11,6 @@ use anden_snapshots::{Entries, EntryFilter, KeepEntries, RowSet, SnapshotView};
 
 use super::View;
 use crate::filter::{Filter, FilteredPart};
-use crate::parts::PartName;
 use crate::{Error, Result};
 
 /// Queries may test this many entries before a layout, however small the view is.
@@ -40,7 +39,7 @@ impl View {
     /// the remaining graph in memory. The graph takes 4 bytes for each arc and direction, 4 or 8 more for a weight, and
     /// 8 for properties; building it takes about three times as much. A query lays the part out too, once earlier
     /// queries tested about as many edges as the view has. Afterwards the part is as fast as a loaded graph. The
-    /// database caches recent parts of snapshots in an eighth of the free memory; with a memory budget it caches none.
+    /// database [caches](Session::with_cache) recent parts of snapshots.
     ///
     /// A part larger than the memory budget is written to temporary files (in `TMPDIR`), and is read like a graph
     /// larger than memory. The files are removed with the last view of the part.
@@ -98,12 +97,11 @@ impl FilteredPart {
         if let Some(lists) = self.laid_out() {
             return Ok(lists);
         }
-        let name = view.part_name();
-        let lists = match name.and_then(PartName::find) {
+        let lists = match view.cache().find_part() {
             Some(lists) => lists,
             None => {
                 let lists = self.left_of(view)?;
-                name.into_iter().for_each(|name| name.keep(&lists, view.session()));
+                view.cache().keep_part(&lists);
                 lists
             }
         };
@@ -169,6 +167,8 @@ impl FilteredPart {
     /// Lays out the filtered view.
     fn left_of(&self, view: &View) -> Result<SnapshotView> {
         let stored = view.stored();
+        // A layout may take the whole budget.
+        view.cache().yield_budget(view.session());
         // A layout reads all lists in stored order, so the system may read ahead.
         if stored.is_listening() {
             stored.read_exactly(false);
@@ -185,17 +185,18 @@ impl FilteredPart {
     /// part of the snapshot is cached for the next version.
     fn over_snapshot(&self, view: &View) -> Result<Option<SnapshotView>> {
         let stored = view.stored();
-        let (Some(below), Some(name)) = (stored.below(), view.name_below()) else { return Ok(None) };
+        let cache = view.cache_below();
+        let Some(below) = stored.below().filter(|_| cache.is_named()) else { return Ok(None) };
         let most = LEAST_TOUCHED.max(view.vertex_bound() / TOUCHED_SHARE);
-        // With a budget, no part is cached.
+        // With a budget, the part of the snapshot may be too large to be kept.
         if view.session().memory().is_some() || stored.num_touched() > most {
             return Ok(None);
         }
-        let part = match name.find() {
+        let part = match cache.find_part() {
             Some(part) => part,
             None => {
                 let part = self.left_of_lists(view, below)?;
-                name.keep(&part, view.session());
+                cache.keep_part(&part);
                 part
             }
         };

@@ -47,6 +47,7 @@ impl ChosenWeights {
         if let Some(budget) = view.session().memory().filter(|&budget| budget < needed) {
             return Err(Error::Memory { what: format!("the weights {name:?}"), needed, budget });
         }
+        view.cache().yield_budget(view.session());
         view.context().progress.stage("weights", Some(num_directions * graph.num_arcs()));
         let layout = WeightCopy { view, graph: &graph, place, name };
         let out_adjacency = layout.copy(property_type, Direction::Out)?;

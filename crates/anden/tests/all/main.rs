@@ -16,6 +16,7 @@ mod live_queries;
 mod matrix;
 mod own_graph;
 mod prefetch;
+mod preparation;
 mod round_trips;
 mod sliding_window;
 mod tables;

@@ -40,6 +40,10 @@ pub struct RunArgs {
     /// Run this many times and report the median time
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000), allow_negative_numbers = true)]
     pub repeat: u32,
+    /// With --repeat: let later runs use what the first one prepared, such as PageRank's bins. Without it, every run
+    /// prepares anew, so all times mean the same work
+    #[arg(long)]
+    pub keep_preparation: bool,
     /// Write the value of each vertex to this file, in ascending order of keys. The extension selects the format: .csv,
     /// .parquet, .jsonl and .ndjson are tables with columns such as `key` and `distance`, where a vertex without a
     /// value has null. Otherwise text as in Graphalytics, `key value` per line; `-` for standard output

@@ -27,6 +27,8 @@ pub fn execute(global: &Global, args: &RunArgs) -> Result {
     // Checked before the kernel runs, because a run may take long.
     let format = args.output.as_deref().map(|path| output_format(path, OutputContent::Values)).transpose()?;
     let (session, watch) = session(global)?;
+    // Times of all runs then mean the same work.
+    let session = if args.keep_preparation { session } else { session.with_cache(Some(0)) };
     let database = open_selected(&args.database, &session, &args.selection)?;
     let view = view(&database, &args.selection, global)?;
     let mut runs = RunMeasurements::default();
@@ -87,6 +89,8 @@ fn job(args: &RunArgs) -> Result<Job> {
 struct RunMeasurements {
     seconds: Vec<f64>,
     preparation_seconds: Vec<f64>,
+    /// For each run, whether an earlier one prepared for it.
+    was_prepared: Vec<bool>,
     peak_bytes: u64,
 }
 
@@ -99,6 +103,7 @@ impl RunMeasurements {
             let output = view.run(job)?;
             self.seconds.push(output.seconds);
             self.preparation_seconds.extend(output.preparation_seconds);
+            self.was_prepared.extend(output.was_prepared);
             self.peak_bytes = self.peak_bytes.max(output.peak_bytes);
             last = Some(output);
         }
@@ -121,6 +126,9 @@ impl RunMeasurements {
         });
         if !self.preparation_seconds.is_empty() {
             object["preparation_seconds"] = json!(self.preparation_seconds);
+        }
+        if !self.was_prepared.is_empty() {
+            object["prepared"] = json!(self.was_prepared);
         }
         if args.check {
             object["check"] = json!("ok");

@@ -11,7 +11,7 @@ const RUN_KEYS: [&str; 9] =
 fn result(scene: &Scene, arguments: &[&str]) -> Value {
     let object = scene.json(&[&["run", "db"], arguments, &["--check"]].concat());
     let found: Vec<&str> =
-        keys(&object).into_iter().filter(|key| !["preparation_seconds", "check"].contains(key)).collect();
+        keys(&object).into_iter().filter(|key| !["preparation_seconds", "prepared", "check"].contains(key)).collect();
     assert_eq!(found, RUN_KEYS);
     assert_eq!(
         (&object["kernel"], &object["vertices"], &object["edges"]),
@@ -117,6 +117,17 @@ fn repeats_are_all_reported() {
     let object = scene.json(&["run", "db", "wcc", "--repeat", "3", "--threads", "2"]);
     assert_eq!((object["seconds"].as_array().unwrap().len(), &object["threads"]), (3, &json!(2)));
     assert!(object["median_seconds"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn repeats_keep_preparation_on_request() {
+    let scene = Scene::with_small(&[]);
+    let run = ["run", "db", "pagerank", "--variant", "memory", "--repeat", "3"];
+    let redone = scene.json(&run);
+    assert_eq!(redone["prepared"], json!([false, false, false]));
+    let kept = scene.json(&[&run[..], &["--keep-preparation"]].concat());
+    assert_eq!(kept["prepared"], json!([false, true, true]));
+    assert_eq!(kept["result"], redone["result"]);
 }
 
 fn answer(scene: &Scene, arguments: &[&str]) -> Value {

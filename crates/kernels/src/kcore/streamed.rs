@@ -167,7 +167,7 @@ mod tests {
             let pool = Pool::new(threads).unwrap();
             for_each_graph(|name, csr| {
                 if Transposed::num_bytes(csr) > 0 {
-                    return check(&pool, &Transposed::build(&Context::new(&pool), csr).unwrap(), name);
+                    return check(&pool, &Transposed::new(&Context::new(&pool), csr).unwrap(), name);
                 }
                 check(&pool, csr, name);
                 check(&pool, &FragmentedGraph::new(csr), &format!("{name} in pieces"));

@@ -16,6 +16,7 @@ use anden_graph::Graph;
 use parking_lot::Mutex;
 
 use super::score::{PageRankBlockSums, PageRankState, Round, Score};
+use crate::preparation::PreparedForm;
 use crate::walk::for_each_out_list;
 use crate::{Context, Error, Result};
 
@@ -27,6 +28,7 @@ pub const MAX_PARTITION_BITS: u32 = PLACE_BITS;
 const MAX_PARTITIONS: usize = 1 << 12;
 
 /// The edges in cells, and a slot for each source of a cell.
+#[derive(Default)]
 pub(super) struct Bins<T> {
     bits: u32,
     rows: Vec<BinRow<T>>,
@@ -68,9 +70,52 @@ impl<T: Score> BinRow<T> {
 }
 
 impl<T: Score> Bins<T> {
+    /// The bins that an earlier run made, if there are any and the budget, less `state_bytes`, has room for them.
+    pub(super) fn kept<'a>(
+        ctx: &Context<'a>,
+        graph: &impl Graph,
+        bits: u32,
+        state_bytes: u64,
+    ) -> Option<PreparedForm<'a, Self>> {
+        let num_threads = ctx.pool.num_threads();
+        let mut kept = ctx.kept_form(graph, bits.into(), |bins: &Self| bins.kept_bytes(num_threads))?;
+        let fixed_bytes = state_bytes + kept.rows.len() as u64 * PARTITION_BYTES;
+        if !ctx.allows(fixed_bytes + kept.kept_bytes(num_threads)) {
+            return None;
+        }
+        // The earlier run may have had another number of threads.
+        kept.tables.resize_with(num_threads, || Mutex::new(T::zeros(TABLE_LEN)));
+        Some(kept)
+    }
+
+    /// As [`build`](Self::build), with the bins that an earlier run made if there are any.
+    pub(super) fn prepare<'a>(
+        ctx: &Context<'a>,
+        graph: &impl Graph,
+        bits: u32,
+        state_bytes: u64,
+    ) -> Result<PreparedForm<'a, Self>> {
+        if let Some(kept) = Self::kept(ctx, graph, bits, state_bytes) {
+            return Ok(kept);
+        }
+        let bins = Self::build(ctx, graph, bits, state_bytes)?;
+        let num_bytes = bins.kept_bytes(ctx.pool.num_threads());
+        Ok(ctx.new_form(graph, bits.into(), bins, num_bytes))
+    }
+
+    /// The bytes of the bins with the tables of all workers.
+    fn kept_bytes(&self, num_threads: usize) -> u64 {
+        self.num_bytes + Self::tables_bytes(num_threads)
+    }
+
+    /// The bytes of the tables of all workers.
+    fn tables_bytes(num_threads: usize) -> u64 {
+        (num_threads * TABLE_LEN * size_of::<T>()) as u64
+    }
+
     /// Arranges the edges in one pass. Returns [`Error::Memory`] with the needed bytes if the budget, less
     /// `state_bytes`, is too small.
-    pub(super) fn build(ctx: &Context<'_>, graph: &impl Graph, bits: u32, state_bytes: u64) -> Result<Self> {
+    fn build(ctx: &Context<'_>, graph: &impl Graph, bits: u32, state_bytes: u64) -> Result<Self> {
         let num_partitions = graph.vertex_bound().div_ceil(1 << bits);
         if num_partitions > MAX_PARTITIONS {
             let what = format!("pagerank by bins is for up to {} vertices: use pull", MAX_PARTITIONS << bits);
@@ -78,6 +123,10 @@ impl<T: Score> Bins<T> {
         }
         let num_threads = ctx.pool.num_threads();
         let fixed_bytes = state_bytes + num_partitions as u64 * PARTITION_BYTES;
+        // At most one slot for each edge.
+        let most_entries = graph.num_arcs() as usize;
+        let rows_bytes = BinRow::<T>::num_bytes(most_entries, most_entries, num_partitions * num_partitions);
+        ctx.make_room(fixed_bytes.saturating_add(rows_bytes));
         let room = BinBudget::new(ctx.memory.map_or(u64::MAX, |memory| memory.saturating_sub(fixed_bytes)));
         let mut rows: Vec<BinRow<T>> = (0..num_partitions).map(|_| BinRow::default()).collect();
         let num_bytes = AtomicU64::new(0);
@@ -107,7 +156,7 @@ impl<T: Score> Bins<T> {
         }
         let num_bytes = num_bytes.into_inner();
         // The tables are allocated after the sorters are freed.
-        let tables_bytes = (num_threads * TABLE_LEN * size_of::<T>()) as u64;
+        let tables_bytes = Self::tables_bytes(num_threads);
         if room.is_too_small() || !ctx.allows(fixed_bytes + num_bytes + tables_bytes) {
             let needed = fixed_bytes + num_bytes + tables_bytes.max(most_bytes(sorters));
             return Err(Error::Memory { kernel: "pagerank by bins", needed, budget: ctx.memory.unwrap_or(0) });

@@ -22,14 +22,19 @@ const MIN_DEGREE: u64 = 4;
 const SAMPLED_LISTS: usize = 256;
 const SAMPLED_ENTRIES: usize = 32;
 
+/// Whether all contributions stay in the second-level cache.
+pub(super) fn fits_cache<T: Score>(graph: &impl Graph) -> bool {
+    graph.vertex_bound() <= CACHED_BYTES / size_of::<T>()
+}
+
 /// Whether a pull takes less time than bins and their build, or a push without in-edges. It finds all contributions in
 /// the second-level cache if there are few. It finds most of them there if most in-neighbors have ids near that of
 /// their vertex, which is estimated from lists at even distances.
 pub(super) fn is_better<T: Score>(graph: &impl Graph, num_rounds: u32) -> bool {
-    let (bound, num_cached) = (graph.vertex_bound(), CACHED_BYTES / size_of::<T>());
-    if bound <= num_cached {
+    if fits_cache::<T>(graph) {
         return true;
     }
+    let (bound, num_cached) = (graph.vertex_bound(), CACHED_BYTES / size_of::<T>());
     let has_in_lists = graph.has_lists(Direction::In);
     if !has_in_lists || num_rounds > FEW_ROUNDS || graph.num_arcs() < MIN_DEGREE * bound as u64 {
         return false;

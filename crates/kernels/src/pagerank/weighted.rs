@@ -90,7 +90,8 @@ fn run<W: Weight, T: Score, G: WeightedEdges>(
     // Freed before the scores are widened, which takes this part of the budget.
     drop(sums);
     let (scores, sum) = state.into_scores(ctx);
-    Ok(PageRankResult { scores, iterations, delta, sum, variant, preparation_seconds, bins_bytes: 0 })
+    let (was_prepared, bins_bytes) = (false, 0);
+    Ok(PageRankResult { scores, iterations, delta, sum, variant, preparation_seconds, was_prepared, bins_bytes })
 }
 
 /// The sum of the weights of each vertex's out-edges.

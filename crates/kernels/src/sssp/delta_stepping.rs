@@ -168,7 +168,7 @@ fn step<C: DistanceCell, W: Weight, G: WeightedEdges>(
         cells: C::share(&mut words),
         settled: AtomicBitmap::new(graph.vertex_bound()),
         overflowed: AtomicBool::new(false),
-        max_entries: max_entries(ctx, words_bytes),
+        max_entries: max_entries(ctx, graph.num_arcs(), words_bytes),
         is_full: AtomicBool::new(false),
         ones: [W::ONE; GRAIN],
         mean_degree: (graph.num_arcs() / graph.num_vertices().max(1) as u64) as usize + 1,
@@ -184,9 +184,11 @@ fn step<C: DistanceCell, W: Weight, G: WeightedEdges>(
 }
 
 /// The number of entries for each worker that fit in the budget beside the cells.
-fn max_entries(ctx: &Context<'_>, cells_bytes: usize) -> usize {
+fn max_entries(ctx: &Context<'_>, num_arcs: u64, cells_bytes: usize) -> usize {
     // The bitmap of settled vertices has 1/32 of the size of 32-bit cells.
     let held = (cells_bytes + cells_bytes / 32) as u64 + worker_bytes(ctx);
+    // Few runs hold an entry for each arc at once.
+    ctx.make_room(held + ENTRY_BYTES as u64 * num_arcs);
     let num_bytes = ctx.memory.map_or(u64::MAX, |memory| memory.saturating_sub(held));
     num_bytes as usize / (ENTRY_BYTES * ctx.pool.num_threads())
 }

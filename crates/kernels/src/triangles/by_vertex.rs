@@ -6,7 +6,7 @@
 //! the sum over all such `v`. If `v` is no hub, the marked entries of the list of `v` are gathered without a branch,
 //! and each is counted. Every worker has its own counts, added at the end, so no lock is needed.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::time::Instant;
 
 use anden_base::VertexId;
@@ -19,6 +19,7 @@ use super::oriented::{Oriented, gather};
 use super::rows::HubRows;
 use super::{GRAIN, streamed};
 use crate::context::FIXED_BYTES;
+use crate::preparation::PreparedForm;
 use crate::{Context, Result};
 
 /// The number of vertices whose counts are added at a time.
@@ -36,51 +37,99 @@ pub(crate) enum Noted {
 }
 
 /// The counts at the vertices of all triangles.
-pub(crate) struct VertexTriangles {
+pub(crate) struct VertexTriangles<'a> {
     /// The counts, by rank.
     pub(crate) counts: Vec<u64>,
     /// The number of neighbors in either direction, by rank; empty for [`Noted::Triangle`].
     pub(crate) degrees: Vec<u32>,
     /// The rank of each vertex, by vertex id.
-    pub(crate) ranks: Vec<VertexId>,
-    /// The time to build the copy and the hub rows, in seconds.
+    pub(crate) ranks: VertexRanks<'a>,
+    /// The time to build the copy, in seconds.
     pub(crate) preparation_seconds: f64,
+    /// Whether an earlier run built the copy.
+    pub(crate) was_prepared: bool,
     /// The most bytes of the copy, and those of the hub rows.
     pub(crate) copy_bytes: u64,
     /// The number of hubs with rows.
     pub(crate) num_hubs: usize,
 }
 
+/// The rank of each vertex, by vertex id: alone, or with the copy that goes back to the cache.
+pub(crate) enum VertexRanks<'a> {
+    Own(Vec<VertexId>),
+    Prepared(PreparedForm<'a, RankedCopy>),
+}
+
+impl Deref for VertexRanks<'_> {
+    type Target = [VertexId];
+
+    fn deref(&self) -> &[VertexId] {
+        match self {
+            Self::Own(ranks) => ranks,
+            Self::Prepared(copy) => &copy.ranks,
+        }
+    }
+}
+
+/// The oriented copy and the ranks of the vertices.
+#[derive(Default)]
+pub(crate) struct RankedCopy {
+    oriented: Oriented,
+    ranks: Vec<VertexId>,
+}
+
+impl RankedCopy {
+    fn num_bytes(&self) -> u64 {
+        self.oriented.copy_bytes() + size_of_val(&self.ranks[..]) as u64
+    }
+}
+
 /// Counts the triangles at every vertex.
 ///
 /// # Errors
 /// The budget is too small, the graph is damaged, or the work was cancelled.
-pub(crate) fn find(
-    ctx: &Context<'_>,
+pub(crate) fn find<'a>(
+    ctx: &Context<'a>,
     graph: &impl Graph,
     kernel: &'static str,
     wanted_hubs: Option<usize>,
     noted: Noted,
-) -> Result<VertexTriangles> {
+) -> Result<VertexTriangles<'a>> {
     let started = Instant::now();
-    let least = least_bytes(ctx, graph);
+    let wanted_hubs = wanted_hubs.unwrap_or_else(|| super::default_corner_hubs(graph.vertex_bound()));
+    let wanted_hubs = wanted_hubs.min(graph.vertex_bound());
+    let (by_arcs, least) = (noted == Noted::Arcs, least_bytes(ctx, graph));
+    let affordable_hubs = || affordable_hubs(ctx, least, wanted_hubs, by_arcs);
+    // Taken before the budget is asked, so that its bytes count once. If they do not fit, it goes back, and the checks
+    // below evict it.
+    let kept = ctx.kept_form(graph, wanted_hubs as u64, RankedCopy::num_bytes);
+    let kept = kept.filter(|_| ctx.allows(least) && affordable_hubs() == wanted_hubs);
     if streamed::is_wanted(ctx, graph, least) {
+        drop(kept);
         return streamed::by_vertex(ctx, graph, kernel, noted);
     }
-    let by_arcs = noted == Noted::Arcs;
     ctx.require_memory(kernel, least)?;
-    let num_hubs = wanted_hubs.unwrap_or_else(|| super::default_corner_hubs(graph.vertex_bound()));
-    let num_hubs = affordable_hubs(ctx, least, num_hubs.min(graph.vertex_bound()), by_arcs);
-    ctx.progress.stage("corners: orient", None);
-    let (oriented, ranks) = Oriented::build(ctx, graph, num_hubs as VertexId)?;
+    let num_hubs = affordable_hubs();
+    let copy = match kept.or_else(|| ctx.kept_form(graph, num_hubs as u64, RankedCopy::num_bytes)) {
+        Some(kept) => kept,
+        None => {
+            ctx.progress.stage("corners: orient", None);
+            let (oriented, ranks) = Oriented::build(ctx, graph, num_hubs as VertexId)?;
+            let made = RankedCopy { oriented, ranks };
+            let num_bytes = made.num_bytes();
+            ctx.new_form(graph, num_hubs as u64, made, num_bytes)
+        }
+    };
+    let oriented = &copy.oriented;
     let preparation_seconds = started.elapsed().as_secs_f64();
     ctx.progress.stage("corners: count", Some(graph.vertex_bound() as u64));
-    let counts = count(ctx, &oriented, num_hubs, by_arcs)?;
-    let degrees = if noted == Noted::Triangle { Vec::new() } else { degrees(ctx, &oriented) };
+    let counts = count(ctx, oriented, num_hubs, by_arcs)?;
+    let degrees = if noted == Noted::Triangle { Vec::new() } else { degrees(ctx, oriented) };
     ctx.progress.check()?;
     graph.check()?;
     let copy_bytes = oriented.copy_bytes() + row_bytes(num_hubs, by_arcs);
-    Ok(VertexTriangles { counts, degrees, ranks, preparation_seconds, copy_bytes, num_hubs })
+    let (was_prepared, ranks) = (copy.was_kept(), VertexRanks::Prepared(copy));
+    Ok(VertexTriangles { counts, degrees, ranks, preparation_seconds, was_prepared, copy_bytes, num_hubs })
 }
 
 /// The bytes needed without hubs.
@@ -112,7 +161,7 @@ fn count(ctx: &Context<'_>, oriented: &Oriented, num_hubs: usize, by_arcs: bool)
     let bound = oriented.num_vertices();
     let hubs = HubRows::build(ctx.pool, num_hubs, |rank| oriented.list(rank));
     let doubles = HubRows::build(ctx.pool, if by_arcs { num_hubs } else { 0 }, |rank| oriented.parts(rank)[0]);
-    let shared = OrientedWithHubs { oriented, hubs: &hubs, doubles: &doubles };
+    let shared = SharedRows { oriented, hubs: &hubs, doubles: &doubles };
     let counters: Vec<_> =
         (0..ctx.pool.num_threads()).map(|_| Mutex::new(VertexTriangleCounter::new(shared))).collect();
     ctx.pool.for_each_chunk(0..bound, GRAIN, |worker, ranks| {
@@ -167,7 +216,7 @@ fn degrees(ctx: &Context<'_>, oriented: &Oriented) -> Vec<u32> {
 
 /// The data that all workers share.
 #[derive(Clone, Copy)]
-struct OrientedWithHubs<'a> {
+struct SharedRows<'a> {
     oriented: &'a Oriented,
     hubs: &'a HubRows,
     /// The adjacency of hubs with arcs both ways; empty unless arcs are counted.
@@ -176,7 +225,7 @@ struct OrientedWithHubs<'a> {
 
 /// Scratch memory and counts of one worker.
 struct VertexTriangleCounter<'a> {
-    shared: OrientedWithHubs<'a>,
+    shared: SharedRows<'a>,
     /// The count at each vertex.
     counts: Vec<u64>,
     /// Twice the count at each hub: its triangles with other hubs are found along both of its edges.
@@ -191,7 +240,7 @@ struct VertexTriangleCounter<'a> {
 }
 
 impl<'a> VertexTriangleCounter<'a> {
-    fn new(shared: OrientedWithHubs<'a>) -> Self {
+    fn new(shared: SharedRows<'a>) -> Self {
         let (bound, num_hubs) = (shared.oriented.num_vertices(), shared.hubs.len());
         let row = vec![0; num_hubs.div_ceil(64)];
         Self {

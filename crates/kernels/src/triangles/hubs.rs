@@ -12,6 +12,7 @@ use super::oriented::Oriented;
 const LINE_WORDS: usize = 8;
 
 /// For each hub, a bit for each adjacent hub of earlier rank.
+#[derive(Default)]
 pub(super) struct Hubs {
     words: Vec<u64>,
     len: usize,

@@ -21,6 +21,7 @@ const STRETCH: usize = 1 << 10;
 ///
 /// Hubs come first. In a directed graph, hubs with arcs both ways precede the other hubs, and non-hubs with arcs both
 /// ways follow the other non-hubs. Otherwise the order is arbitrary.
+#[derive(Default)]
 pub(crate) struct Oriented {
     slices: Vec<Slice>,
     /// For each list, the numbers of entries with arcs both ways at its front and at its back. Empty for undirected
@@ -106,6 +107,9 @@ impl Oriented {
     }
 
     /// Builds the copy, with the first `num_hubs` ranks first in each list. Also returns the ranks of the vertices.
+    ///
+    /// # Errors
+    /// The graph is damaged, or the work was cancelled.
     pub(crate) fn build(ctx: &Context<'_>, graph: &impl Graph, num_hubs: VertexId) -> Result<(Self, Vec<VertexId>)> {
         let ranks = ranks_by_degree(ctx, graph)?;
         let oriented = match graph.graph_kind() {
@@ -114,8 +118,11 @@ impl Oriented {
                 Self::from_both_lists(ctx, graph, &ranks, num_hubs)
             }
             GraphKind::Directed => Self::from_arcs(ctx, graph, &ranks, num_hubs),
-        };
-        Ok((oriented?, ranks))
+        }?;
+        // Damaged lists look empty, and a copy without them must not be kept.
+        ctx.progress.check()?;
+        graph.check()?;
+        Ok((oriented, ranks))
     }
 
     /// Every arc is in two lists, that of its source and that of its target. So each vertex copies its own lists, in

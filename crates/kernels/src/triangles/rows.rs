@@ -10,6 +10,7 @@ use anden_base::parallel::Pool;
 const SIDE: usize = 64;
 
 /// For each hub, a bit for each adjacent hub.
+#[derive(Default)]
 pub(super) struct HubRows {
     words: Vec<u64>,
     len: usize,

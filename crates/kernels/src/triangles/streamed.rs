@@ -24,7 +24,7 @@ use anden_base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
 use anden_graph::{Direction, Graph, GraphKind};
 use parking_lot::Mutex;
 
-use super::by_vertex::{Noted, VertexTriangles};
+use super::by_vertex::{Noted, VertexRanks, VertexTriangles};
 use super::hubs::Hubs;
 use super::oriented::{DOWN, Oriented, UP, for_each_fragment, gather, ranks_by_degree};
 use super::{DEFAULT_HUBS, TriangleCounter, TriangleResult};
@@ -87,6 +87,8 @@ impl StreamingPlan {
         let Some(budget) = ctx.memory else {
             return Ok(Self { num_hubs: wanted_hubs, most_entries: num_entries as usize });
         };
+        // The parts fill the budget.
+        ctx.make_room(budget);
         // Lists that the prefetcher reads ahead, and the page cache, also need memory.
         let spare = (budget - held - least) / if graph.is_listening() { 2 } else { 1 };
         let hub_bytes = |num_hubs: usize| Hubs::num_bytes(num_hubs) + num_threads * num_hubs as u64 / 8;
@@ -249,7 +251,8 @@ pub(super) fn count<G: Graph>(ctx: &Context<'_>, graph: &G, wanted_hubs: Option<
     let most_held = all.for_each_part(lens, most_entries, false, |part, is_first| all.count(&hubs, part, is_first))?;
     let triangles = all.into_parts().1.map(|worker| worker.counter.triangles).sum();
     let copy_bytes = entry_bytes(false) * most_held as u64 + Hubs::num_bytes(num_hubs);
-    Ok(TriangleResult { triangles, by_vertex: None, preparation_seconds, copy_bytes, num_hubs })
+    let was_prepared = false;
+    Ok(TriangleResult { triangles, by_vertex: None, preparation_seconds, was_prepared, copy_bytes, num_hubs })
 }
 
 /// Counts the triangles at each vertex, with as large parts as the budget allows.
@@ -258,7 +261,7 @@ pub(super) fn by_vertex<G: Graph>(
     graph: &G,
     kernel: &'static str,
     noted: Noted,
-) -> Result<VertexTriangles> {
+) -> Result<VertexTriangles<'static>> {
     let started = Instant::now();
     let by_arcs = noted == Noted::Arcs;
     // Ranks, lengths or starts, counts, degrees; at the end, a result replaces lengths and part.
@@ -291,7 +294,9 @@ pub(super) fn by_vertex<G: Graph>(
     for worker in workers {
         counts.iter_mut().zip(&worker.hot).for_each(|(count, more)| *count += more);
     }
-    Ok(VertexTriangles { counts, degrees, ranks, preparation_seconds, copy_bytes, num_hubs: 0 })
+    let ranks = VertexRanks::Own(ranks);
+    let was_prepared = false;
+    Ok(VertexTriangles { counts, degrees, ranks, preparation_seconds, was_prepared, copy_bytes, num_hubs: 0 })
 }
 
 /// Turns the lengths of lists, from `first` on, into starts, for the lists that fit in `most_entries`. Returns their

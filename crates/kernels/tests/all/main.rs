@@ -6,6 +6,7 @@ mod cores;
 mod lcc;
 mod matrix;
 mod pagerank;
+mod preparation;
 mod queries;
 mod refusals;
 mod triangles;

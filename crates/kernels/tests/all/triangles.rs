@@ -171,8 +171,9 @@ fn cancelled_work_gives_no_result() {
 
 #[test]
 fn the_check_finds_faults() {
+    let (preparation_seconds, was_prepared, copy_bytes, num_hubs) = (0.0, false, 0, 0);
     let result =
-        TriangleResult { triangles: 83, by_vertex: None, preparation_seconds: 0.0, copy_bytes: 0, num_hubs: 0 };
+        TriangleResult { triangles: 83, by_vertex: None, preparation_seconds, was_prepared, copy_bytes, num_hubs };
     assert!(verify(&complete(9), &result).is_err());
     let right = TriangleResult { triangles: 84, ..result };
     assert!(verify(&complete(9), &right).is_ok());

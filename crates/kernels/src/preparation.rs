@@ -1,0 +1,145 @@
+//! Forms of a graph that kernels prepare, kept between runs.
+//!
+//! PageRank arranges the edges in bins, triangles in an oriented copy, k-core and label propagation in in-lists. Such a
+//! form depends on the graph alone, so a later run on the same graph can use it again. A kernel *takes* a form out of
+//! the [cache](PreparationCache), and the form goes back when the kernel ends. So a form belongs either to the cache
+//! or to one run, never to both: its bytes are counted once, and a run may write to it. Two runs at a time prepare a
+//! form each.
+//!
+//! Results are never kept.
+
+use std::any::{Any, TypeId};
+use std::ops::{Deref, DerefMut};
+
+use anden_graph::Graph;
+
+use crate::Context;
+
+/// The name of a form: its type, and the parameter that it was prepared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PreparationKey {
+    form: TypeId,
+    parameter: u64,
+}
+
+impl PreparationKey {
+    /// The key of a form of type `T`.
+    pub fn of<T: Any>(parameter: u64) -> Self {
+        Self { form: TypeId::of::<T>(), parameter }
+    }
+}
+
+/// Keeps the forms of one graph.
+pub trait PreparationCache: Sync {
+    /// Takes a form out of the cache.
+    fn take(&self, key: PreparationKey) -> Option<Box<dyn Any + Send>>;
+
+    /// Puts a form of `num_bytes` heap bytes into the cache, which may drop it or others.
+    fn keep(&self, key: PreparationKey, form: Box<dyn Any + Send>, num_bytes: u64);
+
+    /// Drops forms until the cache holds at most `num_bytes`, those of other graphs included.
+    fn shrink(&self, num_bytes: u64);
+}
+
+/// The cache of one graph, as part of a [`Context`].
+#[derive(Clone, Copy)]
+pub struct Preparations<'a> {
+    cache: &'a dyn PreparationCache,
+    /// The address of the graph. A context may serve other graphs too, and their forms must not be mixed up.
+    graph: usize,
+}
+
+impl<'a> Preparations<'a> {
+    /// The forms of `graph` in `cache`. Runs on any other graph, also on a clone of this one, keep nothing.
+    pub fn new<G: Graph>(graph: &'a G, cache: &'a dyn PreparationCache) -> Self {
+        Self { cache, graph: address(graph) }
+    }
+
+    /// No forms: kernels only make room in the cache.
+    pub fn without_graph(cache: &'a dyn PreparationCache) -> Self {
+        // No graph has this address.
+        Self { cache, graph: 0 }
+    }
+
+    pub(crate) fn shrink(&self, num_bytes: u64) {
+        self.cache.shrink(num_bytes);
+    }
+}
+
+fn address<G>(graph: &G) -> usize {
+    std::ptr::from_ref(graph).addr()
+}
+
+/// A form in use by one run. Dropping it gives it back to the cache.
+pub(crate) struct PreparedForm<'a, T: Any + Send + Default> {
+    form: T,
+    num_bytes: u64,
+    origin: Option<(&'a dyn PreparationCache, PreparationKey)>,
+    was_kept: bool,
+}
+
+impl<T: Any + Send + Default> PreparedForm<'_, T> {
+    /// Whether an earlier run prepared the form.
+    pub(crate) fn was_kept(&self) -> bool {
+        self.was_kept
+    }
+}
+
+impl<T: Any + Send + Default> Deref for PreparedForm<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.form
+    }
+}
+
+impl<T: Any + Send + Default> DerefMut for PreparedForm<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.form
+    }
+}
+
+impl<T: Any + Send + Default> Drop for PreparedForm<'_, T> {
+    fn drop(&mut self) {
+        // After a panic, the form may be half written.
+        if let (Some((cache, key)), false) = (self.origin, std::thread::panicking()) {
+            cache.keep(key, Box::new(std::mem::take(&mut self.form)), self.num_bytes);
+        }
+    }
+}
+
+impl<'a> Context<'a> {
+    fn origin<T: Any + Send>(
+        &self,
+        graph: &impl Graph,
+        parameter: u64,
+    ) -> Option<(&'a dyn PreparationCache, PreparationKey)> {
+        let kept = self.preparations.filter(|kept| kept.graph == address(graph))?;
+        Some((kept.cache, PreparationKey::of::<T>(parameter)))
+    }
+
+    /// Takes the form of `graph` that an earlier run prepared with `parameter`. `num_bytes` gives its size.
+    pub(crate) fn kept_form<T: Any + Send + Default>(
+        &self,
+        graph: &impl Graph,
+        parameter: u64,
+        num_bytes: impl FnOnce(&T) -> u64,
+    ) -> Option<PreparedForm<'a, T>> {
+        let origin = self.origin::<T>(graph, parameter)?;
+        let form = *origin.0.take(origin.1)?.downcast::<T>().ok()?;
+        let num_bytes = num_bytes(&form);
+        Some(PreparedForm { form, num_bytes, origin: Some(origin), was_kept: true })
+    }
+
+    /// A new form of `graph`, complete and made without damage. It is kept when its run ends.
+    pub(crate) fn new_form<T: Any + Send + Default>(
+        &self,
+        graph: &impl Graph,
+        parameter: u64,
+        form: T,
+        num_bytes: u64,
+    ) -> PreparedForm<'a, T> {
+        let origin = self.origin::<T>(graph, parameter);
+        PreparedForm { form, num_bytes, origin, was_kept: false }
+    }
+}
