@@ -1,5 +1,5 @@
-//! Choices by key. Ids differ with the order in which a graph was loaded and grown, so everything that a result chooses
-//! among vertices is chosen by key: names of components, parents, samples, and the order of ties and answers.
+//! Choices by key. Ids depend on the order in which a graph was loaded and grown. So a result chooses vertices by key:
+//! names of components, parents, samples, and the order of ties and answers.
 //!
 //! Where ids ascend with keys, nothing is looked up and nothing is renamed.
 

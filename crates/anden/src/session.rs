@@ -119,10 +119,10 @@ impl Session {
     /// free memory. 0: nothing is cached.
     ///
     /// The cache holds parts of snapshots ([`View::filter`](crate::View::filter)), and what kernels prepare from a
-    /// snapshot or such a part: the bins of PageRank, the oriented copies of triangles and clustering coefficients, and
-    /// the in-lists that k-core and label propagation build for a graph without them. Results are not cached. The least
-    /// recently used entry leaves first. All leave when a merge, a drop or the retention removes files or snapshots.
-    /// Work that needs the memory takes it from the cache.
+    /// snapshot or from such a part. These are the bins of PageRank, the oriented copies of triangles and clustering
+    /// coefficients, and in-lists for k-core and label propagation on a graph without them. Results are not cached. The
+    /// least recently used entry leaves first. All leave when a merge, a drop or the retention removes files or
+    /// snapshots. Work that needs the memory takes it from the cache.
     #[must_use]
     pub fn with_cache(self, num_bytes: Option<u64>) -> Self {
         Self { cache: num_bytes, ..self }

@@ -149,9 +149,9 @@ impl Store {
         }
     }
 
-    /// Sets a function that runs after snapshots or files have left the database: after a merge, in the background
-    /// too, after a drop, by retention, when small files are packed, and at a refresh that shows one of these. Only the
-    /// first call has an effect. The function must not call this store.
+    /// Sets a function that runs after snapshots or files have left the database. These leave by a merge, in the
+    /// background too, by a drop, by retention, and when small files are packed. A refresh that shows one of these also
+    /// runs it. Only the first call has an effect. The function must not call this store.
     pub fn on_retirement(&self, hook: impl Fn() + Send + Sync + 'static) {
         // A second hook would need a list, and there is one cache.
         let _ = self.on_retirement.set(RetirementHook(Box::new(hook)));

@@ -138,9 +138,9 @@ pub struct ReadingArgs {
     /// timestamp (UTC; other time zones are converted), string, bytes
     #[arg(long, value_name = "NAME:TYPE,…", value_delimiter = ',', value_parser = parse::property_type)]
     pub property_types: Vec<(String, PropertyType)>,
-    /// Order of the ids, which decides what lies together in memory; answers do not depend on it. auto: by key; input:
-    /// as keys appear; degree: highest first; hub: vertices above the mean degree first, the others by key; bfs: as a
-    /// breadth-first search meets them. Append takes input only [default: auto]
+    /// Order of the ids. It decides what lies together in memory, not the answers. By key (auto), as keys appear
+    /// (input), or by descending degree (degree). Also vertices above the mean degree before the others (hub), or as a
+    /// breadth-first search meets them (bfs). Append takes input only [default: auto]
     #[arg(long, value_name = "ORDER", value_parser = order_parser())]
     pub order: Option<IdOrder>,
     /// Same as --order input

@@ -26,7 +26,7 @@ pub(crate) struct KeyMap {
     pub(crate) lookup: Option<Lookup>,
     /// For each worker, the ids of its numbers.
     pub(crate) tables: Vec<Vec<VertexId>>,
-    /// The final id of each id so far; `None`: ids are final.
+    /// The final id of each id above; `None`: these ids are final.
     pub(crate) last: Option<Vec<VertexId>>,
 }
 
