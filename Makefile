@@ -70,8 +70,7 @@ wheel:
 	@rm -rf $(WHEEL)
 	@PATH=$(abspath $(TARGET)/wheel-tools/bin):$$PATH env $(COMMIT) maturin build --release --locked --out $(WHEEL) \
 		$(if $(ZIG),--zig --compatibility manylinux2014)
-	@for wheel in $(WHEEL)/*.whl; do \
-		echo "$$wheel: $$(($$(stat --format=%s $$wheel) / 1000000)) MB, tag $$(basename $$wheel .whl | cut -d- -f5)"; done
+	@$(PYTHON) python/check_wheel.py $(WHEEL)/*.whl
 
 program:
 	@$(STEP) 'build of anden' env $(BUILD) --package anden-cli

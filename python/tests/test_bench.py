@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import anden
 import numpy as np
 import pytest
 from anden.bench import ITERATIONS, TASKS, graphs, processes, table
@@ -53,6 +54,14 @@ def test_files_of_any_format_and_missing_tools(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 vertices, 2 undirected edges" in done.stdout
     assert "no task 'colors'" in bench(f"{options} colors").stderr
+
+
+def test_overhead_of_each_kernel_is_printed() -> None:
+    done = bench("--overhead --scale 8 --degree 4")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()[2:]]
+    assert {row[0] for row in rows} == set(anden.kernels())
+    assert all(0 < float(engine) < float(details) for _, engine, _, details, *_ in rows)
 
 
 def test_rmat_is_simple_and_reproducible() -> None:

@@ -17,9 +17,8 @@ use anden_snapshots::SnapshotView;
 use parking_lot::Mutex;
 
 use crate::Session;
+use crate::session::CACHE_SHARE;
 
-/// Without another limit, the cache may take one in this many bytes of the memory budget, or of the free memory.
-pub(crate) const CACHE_SHARE: u64 = 4;
 /// Bytes of the offsets of one vertex, in both directions.
 const OFFSET_BYTES: u64 = 8;
 /// Maximum number of entries, because a lookup visits all of them.

@@ -44,6 +44,22 @@ impl Pending {
         Self { engine, pool, receipt: commit.into_receipt(), is_answered: false, is_polled: false }
     }
 
+    /// Whether [`wait`](Self::wait) would return at once. Asking does not commit anything.
+    ///
+    /// ```
+    /// use anden::{Database, Options, Update};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// let (first, second) = (db.submit(&[Update::add_edge(1, 2)])?, db.submit(&[Update::add_edge(2, 3)])?);
+    /// assert!(!first.is_done());
+    /// second.wait()?;
+    /// assert!(first.is_done());
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    pub fn is_done(&self) -> bool {
+        self.is_answered || self.engine.is_done(&self.receipt)
+    }
+
     /// Waits for the commit. Returns an epoch at which the commit is visible.
     ///
     /// # Errors

@@ -7,7 +7,6 @@ use anden_base::progress::Silent;
 use anden_engine::{Prefetcher, Workers};
 use anden_kernels::Context;
 
-use crate::cache::CACHE_SHARE;
 use crate::{Error, Result};
 
 pub use anden_base::progress::Progress;
@@ -16,6 +15,9 @@ pub use anden_engine::{Io, Prefetch, Split};
 
 /// Patched pages of views may take one in this many bytes of the budget.
 const PATCH_SHARE: u64 = 4;
+
+/// Without another limit, the cache may take one in this many bytes of the memory budget, or of the free memory.
+pub(crate) const CACHE_SHARE: u64 = 4;
 
 /// Memory of the program before any work: its tables, thread stacks, page states.
 const PROGRAM_BYTES: u64 = 8 << 20;

@@ -13,7 +13,7 @@ use crate::pinned::Pin;
 use crate::property::NewValue;
 use crate::query::{FoundEdge, Path, PathLength};
 use crate::session::Beside;
-use crate::{Database, EdgeId, Error, Key, Neighbors, Pending, Result, View};
+use crate::{Database, EdgeId, Error, Key, Neighbors, Pending, Progress, Result, Session, View};
 
 /// A read-write transaction. Dropping it discards its changes.
 ///
@@ -54,6 +54,8 @@ use crate::{Database, EdgeId, Error, Key, Neighbors, Pending, Result, View};
 pub struct Transaction<'db> {
     inner: OptimisticTransaction<'db>,
     database: &'db Database,
+    /// The session with another progress report; `None`: that of the database.
+    session: Option<Box<Session>>,
     /// Counts as an open view and keeps the version that the transaction reads.
     _pin: Pin,
 }
@@ -86,7 +88,7 @@ impl Database {
     }
 
     fn begun<'db>(&'db self, inner: OptimisticTransaction<'db>) -> Transaction<'db> {
-        Transaction { inner, database: self, _pin: self.pin() }
+        Transaction { inner, database: self, session: None, _pin: self.pin() }
     }
 
     /// Runs `body` in a transaction and commits it. After a conflict, the transaction runs again on the newest version.
@@ -239,6 +241,37 @@ impl<'db> Transaction<'db> {
     /// ```
     pub fn set_durability(&mut self, durability: Durability) {
         self.inner.set_durability(durability);
+    }
+
+    /// Reports the progress of long queries to `progress`, which may cancel them. A cancelled query leaves the
+    /// transaction open, and changes nothing.
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    ///
+    /// use anden::{Database, Error, Options, Progress};
+    ///
+    /// struct Cancelled;
+    /// impl Progress for Cancelled {
+    ///     fn is_cancelled(&self) -> bool {
+    ///         true
+    ///     }
+    /// }
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// let mut tx = db.begin()?;
+    /// tx.add_edge(1, 2)?;
+    /// tx.set_progress(Arc::new(Cancelled));
+    /// assert!(matches!(tx.khop(1, 5), Err(Error::Cancelled)));
+    /// tx.commit()?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn set_progress(&mut self, progress: Arc<dyn Progress + Send + Sync>) {
+        self.session = Some(Box::new(self.database.session().clone().with_progress(progress)));
+    }
+
+    fn session(&self) -> &Session {
+        self.session.as_deref().unwrap_or_else(|| self.database.session())
     }
 
     /// Like [`commit`](Self::commit), without waiting.
@@ -654,13 +687,13 @@ impl Transaction<'_> {
     /// The context of queries.
     fn context(&self) -> Context<'_> {
         // Queries read few lists, so file pages need no room in the budget.
-        self.database.session().context(Beside::default())
+        self.session().context(Beside::default())
     }
 
     /// Converts a kernel error: keys replace ids, and a memory error names the total need.
     fn explained<T>(&self, found: anden_kernels::Result<T>) -> Result<T> {
         let explain =
-            |error| self.database.session().in_all(Error::with_keys(error, |vertex| self.key(vertex)), Beside::default);
+            |error| self.session().in_all(Error::with_keys(error, |vertex| self.key(vertex)), Beside::default);
         found.map_err(explain)
     }
 

@@ -13,8 +13,6 @@ use std::ops::{Deref, DerefMut};
 
 use anden_graph::Graph;
 
-use crate::Context;
-
 /// The name of a form: its type, and the parameter that it was prepared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PreparationKey {
@@ -41,7 +39,7 @@ pub trait PreparationCache: Sync {
     fn shrink(&self, num_bytes: u64);
 }
 
-/// The cache of one graph, as part of a [`Context`].
+/// The cache of one graph, as part of a [`Context`](crate::Context).
 #[derive(Clone, Copy)]
 pub struct Preparations<'a> {
     cache: &'a dyn PreparationCache,
@@ -64,21 +62,53 @@ impl<'a> Preparations<'a> {
     pub(crate) fn shrink(&self, num_bytes: u64) {
         self.cache.shrink(num_bytes);
     }
+
+    fn origin<T: Any + Send>(self, graph: &impl Graph, parameter: u64) -> Option<FormOrigin<'a>> {
+        (self.graph == address(graph)).then(|| (self.cache, PreparationKey::of::<T>(parameter)))
+    }
 }
 
 fn address<G>(graph: &G) -> usize {
     std::ptr::from_ref(graph).addr()
 }
 
+/// Where a form is kept.
+type FormOrigin<'a> = (&'a dyn PreparationCache, PreparationKey);
+
 /// A form in use by one run. Dropping it gives it back to the cache.
 pub(crate) struct PreparedForm<'a, T: Any + Send + Default> {
     form: T,
     num_bytes: u64,
-    origin: Option<(&'a dyn PreparationCache, PreparationKey)>,
+    origin: Option<FormOrigin<'a>>,
     was_kept: bool,
 }
 
-impl<T: Any + Send + Default> PreparedForm<'_, T> {
+impl<'a, T: Any + Send + Default> PreparedForm<'a, T> {
+    /// Takes the form of `graph` that an earlier run prepared with `parameter`. `num_bytes` gives its size.
+    pub(crate) fn take(
+        from: Option<Preparations<'a>>,
+        graph: &impl Graph,
+        parameter: u64,
+        num_bytes: impl FnOnce(&T) -> u64,
+    ) -> Option<Self> {
+        let origin = from?.origin::<T>(graph, parameter)?;
+        let form = *origin.0.take(origin.1)?.downcast::<T>().ok()?;
+        let num_bytes = num_bytes(&form);
+        Some(Self { form, num_bytes, origin: Some(origin), was_kept: true })
+    }
+
+    /// A new form of `graph`, complete and made without damage. It is kept when its run ends.
+    pub(crate) fn new(
+        to: Option<Preparations<'a>>,
+        graph: &impl Graph,
+        parameter: u64,
+        form: T,
+        num_bytes: u64,
+    ) -> Self {
+        let origin = to.and_then(|to| to.origin::<T>(graph, parameter));
+        Self { form, num_bytes, origin, was_kept: false }
+    }
+
     /// Whether an earlier run prepared the form.
     pub(crate) fn was_kept(&self) -> bool {
         self.was_kept
@@ -105,41 +135,5 @@ impl<T: Any + Send + Default> Drop for PreparedForm<'_, T> {
         if let (Some((cache, key)), false) = (self.origin, std::thread::panicking()) {
             cache.keep(key, Box::new(std::mem::take(&mut self.form)), self.num_bytes);
         }
-    }
-}
-
-impl<'a> Context<'a> {
-    fn origin<T: Any + Send>(
-        &self,
-        graph: &impl Graph,
-        parameter: u64,
-    ) -> Option<(&'a dyn PreparationCache, PreparationKey)> {
-        let kept = self.preparations.filter(|kept| kept.graph == address(graph))?;
-        Some((kept.cache, PreparationKey::of::<T>(parameter)))
-    }
-
-    /// Takes the form of `graph` that an earlier run prepared with `parameter`. `num_bytes` gives its size.
-    pub(crate) fn kept_form<T: Any + Send + Default>(
-        &self,
-        graph: &impl Graph,
-        parameter: u64,
-        num_bytes: impl FnOnce(&T) -> u64,
-    ) -> Option<PreparedForm<'a, T>> {
-        let origin = self.origin::<T>(graph, parameter)?;
-        let form = *origin.0.take(origin.1)?.downcast::<T>().ok()?;
-        let num_bytes = num_bytes(&form);
-        Some(PreparedForm { form, num_bytes, origin: Some(origin), was_kept: true })
-    }
-
-    /// A new form of `graph`, complete and made without damage. It is kept when its run ends.
-    pub(crate) fn new_form<T: Any + Send + Default>(
-        &self,
-        graph: &impl Graph,
-        parameter: u64,
-        form: T,
-        num_bytes: u64,
-    ) -> PreparedForm<'a, T> {
-        let origin = self.origin::<T>(graph, parameter);
-        PreparedForm { form, num_bytes, origin, was_kept: false }
     }
 }

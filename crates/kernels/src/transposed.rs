@@ -38,10 +38,10 @@ impl<'a, G: Graph> Transposed<'a, G> {
     /// # Errors
     /// As [`InLists::build`].
     pub(crate) fn new(ctx: &Context<'a>, graph: &'a G) -> Result<Self> {
-        let kept = ctx.kept_form(graph, 0, |_: &InLists| Self::num_bytes(graph));
+        let kept = PreparedForm::take(ctx.preparations, graph, 0, |_: &InLists| Self::num_bytes(graph));
         let in_lists = match kept {
             Some(in_lists) => in_lists,
-            None => ctx.new_form(graph, 0, InLists::build(ctx, graph)?, Self::num_bytes(graph)),
+            None => PreparedForm::new(ctx.preparations, graph, 0, InLists::build(ctx, graph)?, Self::num_bytes(graph)),
         };
         Ok(Self { graph, in_lists })
     }

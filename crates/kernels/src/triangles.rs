@@ -43,6 +43,7 @@ use anden_graph::Graph;
 use parking_lot::Mutex;
 
 use crate::context::FIXED_BYTES;
+use crate::preparation::PreparedForm;
 use crate::{Context, Result};
 use by_vertex::{Noted, VertexTriangles};
 use hubs::Hubs;
@@ -126,7 +127,7 @@ pub fn triangles(ctx: &Context<'_>, graph: &impl Graph, params: &TriangleParams)
     let wanted_hubs = params.num_hubs.unwrap_or(DEFAULT_HUBS).min(bound);
     // Taken before the budget is asked, so that its bytes count once. If they do not fit, it goes back, and the checks
     // below evict it.
-    let kept = ctx.kept_form(graph, wanted_hubs as u64, OrientedWithHubs::num_bytes);
+    let kept = PreparedForm::take(ctx.preparations, graph, wanted_hubs as u64, OrientedWithHubs::num_bytes);
     let kept = kept.filter(|_| ctx.allows(copy_bytes + Hubs::num_bytes(wanted_hubs)));
     if streamed::is_wanted(ctx, graph, copy_bytes) {
         drop(kept);
@@ -136,12 +137,13 @@ pub fn triangles(ctx: &Context<'_>, graph: &impl Graph, params: &TriangleParams)
     // The count needs no hubs to be exact.
     let num_hubs = if ctx.allows(copy_bytes + Hubs::num_bytes(wanted_hubs)) { wanted_hubs } else { 0 };
     let key = num_hubs as u64;
-    let prepared = match kept.or_else(|| ctx.kept_form(graph, key, OrientedWithHubs::num_bytes)) {
+    let prepared = match kept.or_else(|| PreparedForm::take(ctx.preparations, graph, key, OrientedWithHubs::num_bytes))
+    {
         Some(kept) => kept,
         None => {
             let made = OrientedWithHubs::build(ctx, graph, num_hubs)?;
             let num_bytes = made.num_bytes();
-            ctx.new_form(graph, key, made, num_bytes)
+            PreparedForm::new(ctx.preparations, graph, key, made, num_bytes)
         }
     };
     let preparation_seconds = started.elapsed().as_secs_f64();

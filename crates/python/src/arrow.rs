@@ -20,9 +20,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyString};
 
 pub use self::made::table_of_columns;
-use crate::calls;
+use crate::calls::{self, Watch};
 use crate::columns;
-use crate::error::{Result, misused, wrong_type};
+use crate::error::{Failure, Result, misused, wrong_type};
 use crate::html::{count, table};
 use crate::opened::Opened;
 
@@ -115,6 +115,9 @@ impl Iterator for ViewReader {
         if self.opened.is_closed() {
             return Some(Err(ArrowError::ExternalError("the database of the table was closed".into())));
         }
+        if calls::is_stream_interrupted() {
+            return Some(Err(ArrowError::ExternalError("the read of the table was interrupted".into())));
+        }
         let batch = self.batches.with_dependent_mut(|_, batches| batches.next())?;
         Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))
     }
@@ -151,11 +154,12 @@ impl Table {
         Self { source: RowSource::Batches(vec![batch]), schema, name }
     }
 
-    fn reader(&self) -> Result<Box<dyn RecordBatchReader + Send>> {
+    /// A new read of the rows, which the watch may cancel.
+    fn reader(&self, watch: Arc<Watch>) -> Result<Box<dyn RecordBatchReader + Send>> {
         Ok(match &self.source {
             RowSource::View { view, opened, choice } => {
                 opened.require_open()?;
-                let batches = ViewBatches::try_new((**view).clone(), |view| choice.batches(view))?;
+                let batches = ViewBatches::try_new(view.with_progress(watch), |view| choice.batches(view))?;
                 Box::new(ViewReader { batches, schema: Arc::clone(&self.schema), opened: Arc::clone(opened) })
             }
             RowSource::Batches(batches) => {
@@ -186,17 +190,23 @@ impl Table {
         Ok(match &self.source {
             RowSource::View { view, opened, choice } if choice.filters.is_empty() => {
                 opened.require_open()?;
-                py.detach(|| match choice.kind {
-                    RowKind::Edges => view.num_edges(),
-                    RowKind::Vertices => view.num_vertices() as u64,
-                })
+                let (view, kind) = (view.clone(), choice.kind);
+                // A part of a graph may have to be laid out first.
+                calls::run(py, move |watch| -> Result<_> {
+                    let view = view.with_progress(watch);
+                    Ok(match kind {
+                        RowKind::Edges => view.num_edges(),
+                        RowKind::Vertices => view.num_vertices() as u64,
+                    })
+                })?
             }
             // The rows that pass are counted, by one column.
             RowSource::View { view, opened, choice } => {
                 opened.require_open()?;
                 let column = self.columns().into_iter().take(1).collect();
                 let (view, choice) = (view.clone(), RowChoice { columns: column, ..choice.clone() });
-                let add = |sum: u64, batch: anden::Result<RecordBatch>| Ok(sum + batch?.num_rows() as u64);
+                let add =
+                    |sum: u64, batch: anden::Result<RecordBatch>| batch.map(|batch| sum + batch.num_rows() as u64);
                 calls::run(py, move |watch| choice.batches(&view.with_progress(watch))?.try_fold(0, add))?
             }
             RowSource::Batches(batches) => batches.iter().map(|batch| batch.num_rows() as u64).sum(),
@@ -212,7 +222,7 @@ impl Table {
 }
 
 /// The exception for a library that is not installed.
-fn missing(module: &str, package: &str) -> crate::error::Failure {
+fn missing(module: &str, package: &str) -> Failure {
     misused(format!("{module} is not installed; install it with: pip install {package}"))
 }
 
@@ -312,21 +322,27 @@ impl Table {
             }
             RowSource::Batches(batches) => batches.clone(),
         };
-        let batches = py.detach(|| passing(&self.schema, batches, expression))?;
+        let (schema, expression) = (Arc::clone(&self.schema), expression.to_owned());
+        let batches = calls::run(py, move |_| passing(&schema, batches, &expression))?;
         Ok(Self { source: RowSource::Batches(batches), schema: Arc::clone(&self.schema), name: self.name })
     }
 
     /// Iterate over the rows in tables of at most 65,536 rows, which are in memory.
     fn __iter__(&self) -> Result<TableIterator> {
-        Ok(TableIterator { reader: Mutex::new(self.reader()?), name: self.name })
+        let watch = Arc::<Watch>::default();
+        let reader = Arc::new(Mutex::new(self.reader(Arc::clone(&watch))?));
+        Ok(TableIterator { reader, watch, name: self.name })
     }
 
     /// The columns as a dict of NumPy arrays. Columns with nulls are masked arrays; text is an array of objects.
     fn to_numpy<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let batches = self.batches(py)?;
         let schema = Arc::clone(&self.schema);
-        let whole = py.detach(move || arrow_select::concat::concat_batches(&schema, &batches));
-        let whole = whole.map_err(|error| misused(error.to_string()))?;
+        let concat = move |_| {
+            let whole = arrow_select::concat::concat_batches(&schema, &batches);
+            whole.map_err(|error| misused(error.to_string()))
+        };
+        let whole = calls::run(py, concat)?;
         let dict = PyDict::new(py);
         for (field, array) in whole.schema().fields().iter().zip(whole.columns()) {
             let array = made::property_array(array).map_err(|error| misused(error.to_string()))?;
@@ -361,7 +377,7 @@ impl Table {
     ) -> Result<Bound<'py, PyCapsule>> {
         // The interface leaves it to the producer whether it converts.
         let _ = requested_schema;
-        Ok(PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(self.reader()?), STREAM_NAME)?)
+        Ok(PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(self.reader(Arc::default())?), STREAM_NAME)?)
     }
 
     /// The Arrow schema, for libraries.
@@ -385,8 +401,9 @@ impl Table {
 
     fn _repr_html_(&self, py: Python<'_>) -> Result<String> {
         let rows = self.rows(py)?;
-        let first = py.detach(|| self.reader().map(|mut reader| reader.next()))?;
-        let first = first.transpose().map_err(|error| misused(error.to_string()))?;
+        let watch = Arc::<Watch>::default();
+        let mut reader = self.reader(Arc::clone(&watch))?;
+        let first = calls::run_watched(py, &watch, move || reader.next().transpose().map_err(failed_read))?;
         let mut page = format!("<div><b>anden.Table</b> of {} {}", count(rows), self.name);
         let cells = first.map_or_else(|| Ok(Vec::new()), |batch| shown_rows(&batch))?;
         let columns = self.columns();
@@ -409,6 +426,10 @@ fn passing(schema: &SchemaRef, mut batches: Vec<RecordBatch>, expression: &str) 
     Ok(batches)
 }
 
+fn failed_read(error: ArrowError) -> Failure {
+    misused(error.to_string())
+}
+
 /// The first rows as text.
 fn shown_rows(batch: &RecordBatch) -> Result<Vec<Vec<String>>> {
     let columns = batch.columns().iter().map(|array| {
@@ -423,7 +444,8 @@ fn shown_rows(batch: &RecordBatch) -> Result<Vec<Vec<String>>> {
 /// Iterates over the batches of a table.
 #[pyclass(frozen, module = "anden")]
 pub struct TableIterator {
-    reader: Mutex<Box<dyn RecordBatchReader + Send>>,
+    reader: Arc<Mutex<Box<dyn RecordBatchReader + Send>>>,
+    watch: Arc<Watch>,
     name: &'static str,
 }
 
@@ -434,8 +456,10 @@ impl TableIterator {
     }
 
     fn __next__(&self, py: Python<'_>) -> Result<Option<Table>> {
-        let batch = py.detach(|| self.reader.lock().next()).transpose();
-        let batch = batch.map_err(|error| misused(error.to_string()))?;
+        let reader = Arc::clone(&self.reader);
+        // A filter may skip many batches before one has rows.
+        let next = move || reader.lock().next().transpose().map_err(failed_read);
+        let batch = calls::run_watched(py, &self.watch, next)?;
         Ok(batch.map(|batch| Table::of_batch(batch, self.name)))
     }
 }

@@ -1,43 +1,40 @@
 //! Columns as NumPy arrays.
 
-use anden::KeyScheme;
 use anden::property::{KeyRef, PropertyColumn, PropertyType, PropertyValue};
-use numpy::{IntoPyArray, PyArray1};
+use anden::{KeyScheme, VertexId};
+use numpy::IntoPyArray;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::error::Failure;
+use crate::error::{Failure, Result};
 use crate::key::{key_ref_object, objects};
 use crate::value::value_object;
+use crate::view::View;
 
 /// The keys of all vertices by vertex id.
-pub fn keys<'py>(py: Python<'py>, view: &anden::View) -> PyResult<Bound<'py, PyAny>> {
-    let bound = view.vertex_bound() as u32;
-    if let Some(numbers) = integer_keys(py, view)? {
-        let missing: Vec<bool> = py.detach(|| (0..bound).map(|vertex| !view.is_live(vertex)).collect());
-        return masked(numbers.into_any(), missing);
+pub fn keys<'py>(py: Python<'py>, view: &View) -> Result<Bound<'py, PyAny>> {
+    let open = view.open()?;
+    let vertices = 0..open.vertex_bound() as u32;
+    if open.options().keys != KeyScheme::String {
+        let missing = vertices.clone();
+        let missing = view.run(py, |view| Ok(missing.map(|vertex| !view.is_live(vertex)).collect()))?;
+        let numbers = view.run(py, |view| vertices.map(|vertex| integer_key(view, vertex)).collect())?;
+        return Ok(masked(Vec::into_pyarray(numbers, py).into_any(), missing)?);
     }
-    let objects = objects(py, 0..bound, |vertex| match view.is_live(vertex) {
-        true => key_ref_object(py, view.key_ref(vertex).map_err(Failure::from)?),
+    let objects = objects(py, vertices, |vertex| match open.is_live(vertex) {
+        true => key_ref_object(py, open.key_ref(vertex).map_err(Failure::from)?),
         false => Ok(py.None().into_bound(py)),
     })?;
-    object_array(py, objects)
+    Ok(object_array(py, objects)?)
 }
 
-/// The keys of a graph with integer keys; 0 where an id has no vertex. `None` in a graph with string keys.
-fn integer_keys<'py>(py: Python<'py>, view: &anden::View) -> PyResult<Option<Bound<'py, PyArray1<u64>>>> {
-    if view.options().keys == KeyScheme::String {
-        return Ok(None);
+/// The key of a vertex in a graph with integer keys; 0 where an id has no vertex.
+fn integer_key(view: &anden::View, vertex: VertexId) -> anden::Result<u64> {
+    match view.is_live(vertex) {
+        true => view.key_ref(vertex).map(|key| if let KeyRef::Integer(number) = key { number } else { 0 }),
+        false => Ok(0),
     }
-    let numbers = py.detach(|| {
-        let key = |vertex| match view.is_live(vertex) {
-            true => view.key_ref(vertex).map(|key| if let KeyRef::Integer(number) = key { number } else { 0 }),
-            false => Ok(0),
-        };
-        (0..view.vertex_bound() as u32).map(key).collect::<anden::Result<Vec<u64>>>()
-    });
-    Ok(Some(numbers.map_err(Failure::from)?.into_pyarray(py)))
 }
 
 /// A column as an array: a masked one if rows are null, and one of objects for text and bytes.

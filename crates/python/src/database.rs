@@ -226,11 +226,10 @@ pub fn load(
     let place = path.clone();
     let (database, report) = crate::calls::run(py, move |watch| {
         let session = session.with_progress(watch);
-        let (database, report) = match place {
-            Some(place) => anden::Database::load(place, &inputs, &options, &session)?,
-            None => anden::Database::load_in_memory(&inputs, &options, &session)?,
-        };
-        Ok((database, report))
+        match place {
+            Some(place) => anden::Database::load(place, &inputs, &options, &session),
+            None => anden::Database::load_in_memory(&inputs, &options, &session),
+        }
     })?;
     Ok(Database { opened: Opened::new(database, path, false), report: Some(report) })
 }
@@ -340,11 +339,11 @@ impl Database {
             (Some(_), Some(_)) => return Err(invalid("view() takes a snapshot or a window, not both")),
             (Some(snapshot), None) => {
                 let id = snapshot_id(snapshot, &self.opened)?;
-                py.detach(|| database.snapshot(id))?
+                self.opened.run(py, |database| database.snapshot(id))?
             }
             (None, Some(window)) => {
                 let window = window_of(&self.opened, window)?;
-                py.detach(|| database.window(window))?
+                self.opened.run(py, |database| database.window(window))?
             }
             (None, None) => py.detach(|| database.view())?,
         };
@@ -399,13 +398,17 @@ impl Database {
     /// -------
     /// Pending
     #[pyo3(signature = (updates, *, durability=None))]
-    fn submit(&self, updates: &Bound<'_, PyAny>, durability: Option<&Bound<'_, PyAny>>) -> Result<Pending> {
+    fn submit(
+        &self,
+        py: Python<'_>,
+        updates: &Bound<'_, PyAny>,
+        durability: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Pending> {
         let database = self.opened.database()?;
         let updates = crate::update::updates_of(updates)?;
-        Ok(Pending::new(match durability {
-            Some(durability) => database.submit_with(&updates, crate::options::durability(durability)?)?,
-            None => database.submit(&updates)?,
-        }))
+        let durability = durability.map(crate::options::durability).transpose()?;
+        let durability = durability.unwrap_or_else(|| database.durability());
+        Pending::submit(py, &self.opened.num_submits, || Ok(database.submit_with(&updates, durability)?))
     }
 
     /// Make a snapshot of everything committed.
@@ -470,10 +473,10 @@ impl Database {
         let (diff, watch) = crate::calls::run(py, move |watch| {
             let database = database.with_progress(watch.clone());
             let diff = match other {
-                Some(other) => database.diff_with(a, &other, b)?,
-                None => database.diff(a, b)?,
+                Some(other) => database.diff_with(a, &other, b),
+                None => database.diff(a, b),
             };
-            Ok((diff, watch))
+            diff.map(|diff| (diff, watch))
         })?;
         Ok(Diff::new(diff, watch, &self.opened))
     }
@@ -538,9 +541,10 @@ impl Database {
 
     /// Close the database: roll back open transactions, and make a snapshot of what is committed.
     ///
-    /// Views of a closed database raise `Error`. A second close does nothing.
+    /// Views of a closed database raise `Error`. A second close does nothing. Ctrl-C ends the wait for the snapshot,
+    /// and the database is closed nevertheless; another close waits again.
     fn close(&self, py: Python<'_>) -> Result<()> {
-        Ok(py.detach(|| self.opened.close())?)
+        self.opened.close(py)
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> Result<PyRef<'_, Self>> {

@@ -6,6 +6,7 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyString, PyTuple};
 
+use crate::calls::SignalWatch;
 use crate::error::{Result, invalid, wrong_type};
 
 /// The key that an argument names: an int, a str, or a tuple `(space, key)`.
@@ -65,14 +66,11 @@ pub fn objects<'py, T>(
     items: impl IntoIterator<Item = T>,
     object: impl Fn(T) -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    const AT_ONCE: usize = 1 << 16;
-    let items = items.into_iter();
+    let (items, signals) = (items.into_iter(), SignalWatch::default());
     let mut objects = Vec::with_capacity(items.size_hint().0);
     for item in items {
         objects.push(object(item)?);
-        if objects.len().is_multiple_of(AT_ONCE) {
-            py.check_signals()?;
-        }
+        signals.count(py)?;
     }
     Ok(objects)
 }
@@ -85,8 +83,13 @@ pub fn keys_of(value: &Bound<'_, PyAny>) -> Result<Vec<Key>> {
     if is_one {
         return Ok(vec![key_of(value)?]);
     }
+    let signals = SignalWatch::default();
+    let key = |item: PyResult<Bound<'_, PyAny>>| {
+        signals.count(value.py())?;
+        key_of(&item?)
+    };
     match value.try_iter() {
-        Ok(items) => items.map(|item| key_of(&item?)).collect(),
+        Ok(items) => items.map(key).collect(),
         // A NumPy integer is no iterable.
         Err(_) => Ok(vec![key_of(value)?]),
     }

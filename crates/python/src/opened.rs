@@ -1,14 +1,14 @@
 //! The database that the Python objects of one handle share.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
 use pyo3::prelude::*;
 
-use crate::calls;
-use crate::error::{Result, misused};
+use crate::calls::{self, Watch};
+use crate::error::{Failure, Result, misused};
 use crate::transaction::TransactionState;
 
 /// An open database. It is closed on request, or with the last object that uses it.
@@ -16,6 +16,10 @@ pub struct Opened {
     handle: RwLock<Option<Arc<anden::Database>>>,
     is_closed: AtomicBool,
     transactions: Mutex<Vec<Weak<TransactionState>>>,
+    /// Held by the call that closes the database.
+    closing: Mutex<()>,
+    /// The number of submitted commits.
+    pub num_submits: Arc<AtomicU32>,
     /// The directory; `None` for a database in memory.
     pub path: Option<PathBuf>,
     pub is_read_only: bool,
@@ -30,6 +34,8 @@ impl Opened {
             handle: RwLock::new(Some(Arc::new(database))),
             is_closed: AtomicBool::new(false),
             transactions: Mutex::default(),
+            closing: Mutex::default(),
+            num_submits: Arc::default(),
             path,
             is_read_only,
         });
@@ -46,7 +52,7 @@ impl Opened {
         if self.is_closed.load(Ordering::Acquire) { Err(self.closed()) } else { Ok(()) }
     }
 
-    fn closed(&self) -> crate::error::Failure {
+    fn closed(&self) -> Failure {
         misused(format!("the database {} was closed", self.place()))
     }
 
@@ -93,35 +99,60 @@ impl Opened {
     }
 
     /// Closes the database: rolls back open transactions and makes a snapshot of what is committed. A second close does
-    /// nothing.
-    pub fn close(&self) -> anden::Result<()> {
+    /// nothing, but waits for the first one, which an interrupt may have left.
+    pub fn close(self: &Arc<Self>, py: Python<'_>) -> Result<()> {
+        let opened = Arc::clone(self);
+        calls::run_guarded(py, &Watch::default(), move |_| {
+            let _closing = opened.closing.lock();
+            Ok(opened.end()?)
+        })
+    }
+
+    /// Does the work of [`close`](Self::close).
+    fn end(&self) -> anden::Result<()> {
         let Some(database) = self.handle.write().take() else { return Ok(()) };
         self.is_closed.store(true, Ordering::Release);
         for transaction in self.transactions.lock().drain(..) {
             transaction.upgrade().inspect(|transaction| transaction.end("its database was closed"));
         }
-        match Arc::try_unwrap(database) {
-            Ok(database) => database.close(),
-            // Another thread is in a call. The database ends with it; the snapshot is made now.
-            Err(shared) => shared.with_progress(Arc::<calls::Watch>::default()).close(),
-        }
+        finish(database)
+    }
+}
+
+/// Ends a handle of a database.
+fn finish(database: Arc<anden::Database>) -> anden::Result<()> {
+    match Arc::try_unwrap(database) {
+        Ok(database) => database.close(),
+        // Another thread is in a call. The database ends with it; the snapshot is made now.
+        Err(shared) => shared.with_progress(Arc::<Watch>::default()).close(),
     }
 }
 
 impl Drop for Opened {
     fn drop(&mut self) {
+        let Some(database) = self.handle.get_mut().take() else { return };
+        for transaction in self.transactions.get_mut().drain(..) {
+            transaction.upgrade().inspect(|transaction| transaction.end("its database was closed"));
+        }
         // A close may write for long, and other threads need the GIL meanwhile. Its error has no receiver.
-        let close = || drop(self.close());
-        if Python::try_attach(|py| py.detach(close)).is_none() {
-            let _ = self.close();
+        let mut close = Some(move || drop(finish(database)));
+        if Python::try_attach(|py| close.take().map(|close| calls::run_in_drop(py, close))).is_none() {
+            close.take().map(|close| close());
         }
     }
 }
 
-/// Closes all databases that are open, for the end of the interpreter.
+/// Closes all databases that are open, for the end of the interpreter, and waits for calls that were interrupted.
 #[pyfunction]
-pub fn _close_all(py: Python<'_>) {
+pub fn _close_all(py: Python<'_>) -> Result<()> {
     let open: Vec<_> = OPEN.lock().drain(..).filter_map(|opened| opened.upgrade()).collect();
-    // Nothing can receive an error any more. Durable commits stay in the WAL.
-    py.detach(|| open.iter().for_each(|opened| drop(opened.close())));
+    for opened in open {
+        match opened.close(py) {
+            // Nothing can receive an error any more. Durable commits stay in the WAL.
+            Ok(()) | Err(Failure::Engine(_)) => {}
+            // A second Ctrl-C ends the process at once.
+            Err(interrupt) => return Err(interrupt),
+        }
+    }
+    Ok(calls::wait_for_left(py)?)
 }

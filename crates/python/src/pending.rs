@@ -1,12 +1,18 @@
 //! Submitted commits.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
-use crate::error::{Result, misused};
+use crate::calls::{self, Watch};
+use crate::error::{Failure, Result};
+
+/// A caller that only submits waits once in this many commits, well before the queue of the engine is full.
+const MOST_IN_FLIGHT: u32 = 1 << 12;
 
 /// A submitted commit that is not answered yet. `wait` returns its epoch, or raises the error of the commit.
 ///
@@ -22,42 +28,68 @@ use crate::error::{Result, misused};
 /// ...     epoch = commit.wait()
 /// >>> db.view().num_edges
 /// 100
+///
+/// Ctrl-C ends a wait, and the commit still happens; another `wait` returns its answer.
 #[pyclass(frozen, module = "anden")]
-pub struct Pending(Mutex<PendingState>);
+pub struct Pending(Arc<Mutex<PendingState>>);
 
 enum PendingState {
     Waiting(anden::Pending),
-    Taken,
     Answered(anden::Result<u64>),
 }
 
-impl Pending {
-    pub fn new(pending: anden::Pending) -> Self {
-        Self(Mutex::new(PendingState::Waiting(pending)))
+impl PendingState {
+    /// Waits for the answer.
+    fn answer(&mut self) -> anden::Result<u64> {
+        // The place of the commit while it is waited for. A panic of the wait would leave this answer.
+        let unknown = Self::Answered(Err(anden::Error::Internal("the wait for the commit panicked".into())));
+        let answer = match std::mem::replace(self, unknown) {
+            Self::Waiting(pending) => pending.wait(),
+            Self::Answered(answer) => answer,
+        };
+        *self = Self::Answered(answer.clone());
+        answer
     }
 
-    fn answer(&self) -> Result<u64> {
-        let Some(mut state) = self.0.try_lock() else {
-            return Err(misused("another thread waits for the commit"));
-        };
-        let answer = match std::mem::replace(&mut *state, PendingState::Taken) {
-            PendingState::Waiting(pending) => pending.wait(),
-            PendingState::Answered(answer) => answer,
-            PendingState::Taken => return Err(misused("the wait for the commit was interrupted")),
-        };
-        *state = PendingState::Answered(answer.clone());
-        Ok(answer?)
+    /// Whether a wait would end at once.
+    fn is_done(&self) -> bool {
+        match self {
+            Self::Waiting(pending) => pending.is_done(),
+            Self::Answered(_) => true,
+        }
+    }
+}
+
+impl Pending {
+    /// Submits a commit by `submit`.
+    pub fn submit(
+        py: Python<'_>,
+        num_submits: &AtomicU32,
+        submit: impl FnOnce() -> Result<anden::Pending> + Send,
+    ) -> Result<Self> {
+        let pending = Self(Arc::new(Mutex::new(PendingState::Waiting(py.detach(submit)?))));
+        // Waits now and then in a way that Ctrl-C ends: the engine's own wait for a full queue has no end.
+        if (num_submits.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(MOST_IN_FLIGHT) {
+            let state = Arc::clone(&pending.0);
+            calls::run_guarded(py, &Watch::default(), move |_| {
+                // The error is that of the caller's wait.
+                drop(state.lock().answer());
+                Ok(())
+            })?;
+        }
+        Ok(pending)
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        if matches!(self.0.get_mut(), PendingState::Waiting(_)) {
-            // The drop waits for the commit, which may be in the hands of a thread that wants the GIL.
-            let state = std::mem::replace(self.0.get_mut(), PendingState::Taken);
-            let mut state = Some(state);
-            Python::try_attach(|py| py.detach(|| drop(state.take())));
+        // A wait that was interrupted has the commit.
+        let Some(state) = Arc::get_mut(&mut self.0).map(Mutex::get_mut) else { return };
+        if state.is_done() {
+            return;
         }
+        let state = Arc::clone(&self.0);
+        Python::try_attach(|py| calls::run_in_drop(py, move || drop(state.lock().answer())));
     }
 }
 
@@ -70,7 +102,15 @@ impl Pending {
     /// Error
     ///     The commit failed; nothing of it was changed.
     fn wait(&self, py: Python<'_>) -> Result<u64> {
-        py.detach(|| self.answer())
+        // Most commits of a long list are answered once the first one is.
+        if let Some(mut state) = self.0.try_lock()
+            && state.is_done()
+        {
+            return Ok(state.answer()?);
+        }
+        let state = Arc::clone(&self.0);
+        // A second thread waits here for the first one.
+        calls::run_guarded(py, &Watch::default(), move |_| state.lock().answer().map_err(Failure::from))
     }
 
     /// Whether the commit is done, without waiting for it.

@@ -9,6 +9,7 @@ use anden::{Key, VertexId};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::calls;
 use crate::error::{Failure, Result, invalid};
 use crate::key::{key_list, key_object};
 use crate::options::near;
@@ -78,7 +79,10 @@ pub fn export(
         Some(path) => Some(by_name(path, OutputContent::Vertices)?),
         None => None,
     };
-    view.run(py, move |view| {
+    let view = view.open()?.clone();
+    // A pipe may block even where the graph is small.
+    calls::run(py, move |watch| -> anden::Result<u64> {
+        let view = view.with_progress(watch);
         if let Some((path, format)) = vertices.zip(of_vertices) {
             write_file(&path, |output| view.export_vertices(format, output))?;
         }

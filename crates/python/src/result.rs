@@ -75,22 +75,9 @@ impl KernelResult {
     /// The vertices with the largest values, as ids with values. Vertices that were not reached do not count.
     /// Equal values are ordered by key.
     pub fn ranking(&self, py: Python<'_>, length: usize) -> Result<Vec<(u32, f64)>> {
-        let view = self.view.open()?;
+        self.view.open()?;
         let Some(scores) = self.scores(py)? else { return Ok(Vec::new()) };
-        let mut ranked: Vec<(u32, f64)> = (0..scores.len() as u32)
-            .zip(scores)
-            .filter(|(vertex, score)| score.is_finite() && view.is_live(*vertex))
-            .collect();
-        let ranks = view.ranks_by_key()?;
-        let rank = |vertex: u32| ranks.as_ref().map_or(vertex, |ranks| ranks[vertex as usize]);
-        let by_score = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then_with(|| rank(a.0).cmp(&rank(b.0)));
-        if length < ranked.len() {
-            // Only the first ones need an order.
-            ranked.select_nth_unstable_by(length, by_score);
-            ranked.truncate(length);
-        }
-        ranked.sort_unstable_by(by_score);
-        Ok(ranked)
+        self.view.run(py, move |view| ranked(view, scores, length))
     }
 
     /// The values as floats; infinite where a vertex was not reached. `None` without values.
@@ -111,6 +98,24 @@ impl KernelResult {
         }
         Ok(None)
     }
+}
+
+/// The first vertices by score; equal scores by key.
+fn ranked(view: &anden::View, scores: Vec<f64>, length: usize) -> anden::Result<Vec<(u32, f64)>> {
+    let mut ranked: Vec<(u32, f64)> = (0..scores.len() as u32)
+        .zip(scores)
+        .filter(|(vertex, score)| score.is_finite() && view.is_live(*vertex))
+        .collect();
+    let ranks = view.ranks_by_key()?;
+    let rank = |vertex: u32| ranks.as_ref().map_or(vertex, |ranks| ranks[vertex as usize]);
+    let by_score = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then_with(|| rank(a.0).cmp(&rank(b.0)));
+    if length < ranked.len() {
+        // Only the first ones need an order.
+        ranked.select_nth_unstable_by(length, by_score);
+        ranked.truncate(length);
+    }
+    ranked.sort_unstable_by(by_score);
+    Ok(ranked)
 }
 
 fn not_contiguous(error: impl std::fmt::Display) -> crate::error::Failure {
@@ -140,8 +145,8 @@ impl KernelResult {
     /// The keys of the vertices, in the order of the values.
     #[getter]
     fn keys(&self, py: Python<'_>) -> Result<Py<PyAny>> {
-        let view = self.view.open()?;
-        let keys = self.keys.get_or_try_init(py, || Ok::<_, PyErr>(columns::keys(py, view)?.unbind()))?;
+        self.view.open()?;
+        let keys = self.keys.get_or_try_init(py, || columns::keys(py, &self.view).map(Bound::unbind))?;
         Ok(keys.clone_ref(py))
     }
 

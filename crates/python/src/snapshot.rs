@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString};
 
-use crate::calls::{self, Watch};
+use crate::calls::{self, SignalWatch, Watch};
 use crate::error::{Result, invalid, wrong_type};
 use crate::html::count;
 use crate::key::{key_list, key_ref_object};
@@ -160,15 +160,20 @@ impl Diff {
         Self { diff: Arc::new(diff), watch, opened: Arc::clone(opened) }
     }
 
-    /// The difference, and the database that it belongs to.
-    pub fn parts(&self) -> (&Arc<anden::snapshot::Diff>, &Arc<Opened>) {
-        (&self.diff, &self.opened)
+    /// The difference, its progress, and the database that it belongs to.
+    pub fn parts(&self) -> (&Arc<anden::snapshot::Diff>, &Watch, &Arc<Opened>) {
+        (&self.diff, &self.watch, &self.opened)
     }
 
-    fn count(&self, py: Python<'_>, is_added: bool) -> Result<usize> {
+    /// Runs a long read of the difference.
+    fn run<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        read: impl FnOnce(&anden::snapshot::Diff) -> anden::Result<T> + Send + 'static,
+    ) -> Result<T> {
         self.opened.require_open()?;
         let diff = Arc::clone(&self.diff);
-        calls::run_watched(py, &self.watch, move || if is_added { diff.num_added() } else { diff.num_removed() })
+        calls::run_watched(py, &self.watch, move || read(&diff))
     }
 
     fn iterate(&self, is_added: bool) -> Result<DiffIterator> {
@@ -177,7 +182,7 @@ impl Diff {
         let edges = DiffEdges::new(diff, |diff| {
             if is_added { Box::new(diff.added()) } else { Box::new(diff.removed()) as BoxedEdges<'_> }
         });
-        Ok(DiffIterator { edges: Mutex::new(edges), opened })
+        Ok(DiffIterator { edges: Mutex::new(edges), opened, signals: SignalWatch::default() })
     }
 }
 
@@ -197,6 +202,7 @@ self_cell::self_cell!(
 pub struct DiffIterator {
     edges: Mutex<DiffEdges>,
     opened: Arc<Opened>,
+    signals: SignalWatch,
 }
 
 #[pymethods]
@@ -207,6 +213,7 @@ impl DiffIterator {
 
     fn __next__<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
         self.opened.require_open()?;
+        self.signals.count(py)?;
         let Some(mut edges) = self.edges.try_lock() else {
             return Err(crate::error::misused("the iterator is in use by another thread"));
         };
@@ -234,13 +241,13 @@ impl Diff {
     /// The number of edges that only the second snapshot has.
     #[getter]
     fn num_added(&self, py: Python<'_>) -> Result<usize> {
-        self.count(py, true)
+        self.run(py, anden::snapshot::Diff::num_added)
     }
 
     /// The number of edges that only the first snapshot has.
     #[getter]
     fn num_removed(&self, py: Python<'_>) -> Result<usize> {
-        self.count(py, false)
+        self.run(py, anden::snapshot::Diff::num_removed)
     }
 
     /// Iterate over the edges that only the second snapshot has: (source, target), or (source, target, weight).
@@ -255,22 +262,21 @@ impl Diff {
 
     /// The keys of the vertices that only the second snapshot has.
     fn added_vertices<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
-        self.opened.require_open()?;
-        Ok(key_list(py, &self.diff.added_vertices()?)?)
+        Ok(key_list(py, &self.run(py, anden::snapshot::Diff::added_vertices)?)?)
     }
 
     /// The keys of the vertices that only the first snapshot has.
     fn removed_vertices<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
-        self.opened.require_open()?;
-        Ok(key_list(py, &self.diff.removed_vertices()?)?)
+        Ok(key_list(py, &self.run(py, anden::snapshot::Diff::removed_vertices)?)?)
     }
 
     /// Changed values of vertex properties: a list of dicts with `vertex`, `name`, `old` and `new`.
     fn changed_properties<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
         self.opened.require_open()?;
-        let list = PyList::empty(py);
+        let (list, signals) = (PyList::empty(py), SignalWatch::default());
         for change in self.diff.changed_properties() {
             let change = change?;
+            signals.count(py)?;
             let dict: Bound<'_, PyDict> = value_dict(py, [("old", change.old), ("new", change.new)])?;
             dict.set_item("vertex", key_ref_object(py, change.vertex)?)?;
             dict.set_item("name", change.name)?;

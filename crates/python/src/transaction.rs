@@ -1,6 +1,7 @@
 //! Transactions.
 
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyType};
 use self_cell::self_cell;
 
+use crate::calls::{self, Watch};
 use crate::error::{Failure, Result, misused};
 use crate::key::{key_list, key_of};
 use crate::opened::Opened;
@@ -44,14 +46,24 @@ type Outcome = OnceLock<Result<Committed, &'static str>>;
 /// A transaction that its database can end.
 pub struct TransactionState {
     current: Mutex<State>,
+    /// Why the transaction ends once the call that uses it is done.
+    wanted_end: OnceLock<&'static str>,
     /// Shared with the handles of new edges, which may outlive the transaction.
     outcome: Arc<Outcome>,
 }
 
 impl TransactionState {
-    /// Ends the transaction without a commit, unless it has ended. Waits for a call of another thread.
+    /// Ends the transaction without a commit, unless it has ended. A call that uses it ends it afterwards.
     pub fn end(&self, how: &'static str) {
-        let mut state = self.current.lock();
+        // The first reason counts.
+        let _ = self.wanted_end.set(how);
+        self.end_if_wanted();
+    }
+
+    /// Does the rest of [`end`](Self::end). A call asks after it has given the lock back, so that no end is lost.
+    fn end_if_wanted(&self) {
+        let Some(how) = self.wanted_end.get() else { return };
+        let Some(mut state) = self.current.try_lock() else { return };
         if matches!(*state, State::Open(_)) {
             *state = State::Ended(how);
             // The outcome is empty: a commit would have taken the open transaction.
@@ -139,6 +151,8 @@ impl NewEdge {
 pub struct Transaction {
     state: Arc<TransactionState>,
     is_multigraph: bool,
+    /// That of the database.
+    num_submits: Arc<AtomicU32>,
 }
 
 impl Transaction {
@@ -147,25 +161,54 @@ impl Transaction {
         let database = opened.database()?;
         let is_multigraph = database.options().multigraph;
         let owned = OwnedTransaction::try_new(database, |database| database.begin().map(Some))?;
-        let state = Arc::new(TransactionState { current: Mutex::new(State::Open(owned)), outcome: Arc::default() });
+        let current = Mutex::new(State::Open(owned));
+        let state = Arc::new(TransactionState { current, wanted_end: OnceLock::new(), outcome: Arc::default() });
         opened.note(&state);
-        Ok(Self { state, is_multigraph })
+        Ok(Self { state, is_multigraph, num_submits: Arc::clone(&opened.num_submits) })
     }
 
     fn state(&self) -> Result<MutexGuard<'_, State>> {
         // Another thread may hold the lock for long, and a wait with the GIL would stop all threads.
-        self.state.current.try_lock().ok_or_else(|| misused("the transaction is in use by another thread"))
+        self.state
+            .current
+            .try_lock()
+            .ok_or_else(|| misused("the transaction is in use by another thread, or by a call that was interrupted"))
     }
 
     /// Calls `body` with the open transaction.
     fn with<T>(&self, body: impl FnOnce(&mut anden::Transaction<'_>) -> anden::Result<T>) -> Result<T> {
-        match &mut *self.state()? {
+        let mut state = self.state()?;
+        let found = match &mut *state {
             State::Open(owned) => owned.with_dependent_mut(|_, transaction| match transaction {
                 Some(transaction) => Ok(body(transaction)?),
                 None => Err(ended("it was committed")),
             }),
             State::Ended(how) => Err(ended(how)),
-        }
+        };
+        drop(state);
+        self.state.end_if_wanted();
+        found
+    }
+
+    /// Runs a long query without the GIL and with Ctrl-C, which leaves the transaction open.
+    fn run<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        query: impl FnOnce(&anden::Transaction<'_>) -> anden::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let this = self.share();
+        calls::run(py, move |watch| {
+            this.with(|tx| {
+                tx.set_progress(watch);
+                query(tx)
+            })
+        })
+    }
+
+    /// Another handle of the transaction.
+    fn share(&self) -> Self {
+        let (state, num_submits) = (Arc::clone(&self.state), Arc::clone(&self.num_submits));
+        Self { state, is_multigraph: self.is_multigraph, num_submits }
     }
 
     /// Takes the open transaction out, which ends this object.
@@ -180,26 +223,11 @@ impl Transaction {
         }
     }
 
-    /// Commits. Returns the epoch. With `alone`, no other commit can come between.
-    pub fn commit_in(&self, alone: Option<&CommitGuard<'_>>) -> Result<u64> {
-        let mut owned = self.take("it was committed")?;
-        let done = owned.with_dependent_mut(|_, transaction| {
-            transaction.take().map(|transaction| match alone {
-                Some(alone) => transaction.commit_alone(alone),
-                None => transaction.commit(),
-            })
-        });
-        let committed = done.ok_or_else(|| ended("it was committed"))?;
-        let (outcome, answer) = match committed {
-            Ok(committed) => (Ok(committed.epoch), Ok(committed)),
-            Err(error) => {
-                let is_conflict = matches!(error, anden::Error::Conflict(_));
-                (Err(error), Err(if is_conflict { "it lost a conflict" } else { "its commit failed" }))
-            }
-        };
-        // No other call sets it: this one took the transaction.
-        let _ = self.state.outcome.set(answer);
-        Ok(outcome?)
+    /// Commits. Returns the epoch. If `is_alone`, the thread of long calls keeps other commits out.
+    fn commit_in(&self, py: Python<'_>, is_alone: bool) -> Result<u64> {
+        let (owned, outcome) = (self.take("it was committed")?, Arc::clone(&self.state.outcome));
+        // Once handed over, a commit cannot be cancelled, so it may happen after Ctrl-C.
+        calls::run_guarded(py, &Watch::default(), move |guard| owned.commit(&outcome, guard.filter(|_| is_alone)))
     }
 
     /// Discards the changes, unless the transaction has ended.
@@ -210,6 +238,29 @@ impl Transaction {
     /// The edge of a multigraph with a number.
     fn edge_id(source: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>, number: u64) -> Result<EdgeId> {
         Ok(EdgeId { source: key_of(source)?, target: key_of(target)?, number })
+    }
+}
+
+impl OwnedTransaction {
+    /// Commits. Returns the epoch. With a guard, no other commit can come between.
+    fn commit(mut self, outcome: &Outcome, guard: Option<&CommitGuard<'_>>) -> Result<u64> {
+        let done = self.with_dependent_mut(|_, transaction| {
+            transaction.take().map(|transaction| match guard {
+                Some(guard) => transaction.commit_alone(guard),
+                None => transaction.commit(),
+            })
+        });
+        let committed = done.ok_or_else(|| ended("it was committed"))?;
+        let (epoch, answer) = match committed {
+            Ok(committed) => (Ok(committed.epoch), Ok(committed)),
+            Err(error) => {
+                let is_conflict = matches!(error, anden::Error::Conflict(_));
+                (Err(error), Err(if is_conflict { "it lost a conflict" } else { "its commit failed" }))
+            }
+        };
+        // No other call sets it: the caller took the transaction.
+        let _ = outcome.set(answer);
+        Ok(epoch?)
     }
 }
 
@@ -423,13 +474,16 @@ impl Transaction {
     /// The keys of the vertices with a value of a property.
     fn find<'py>(&self, py: Python<'py>, name: &str, value: &Bound<'_, PyAny>) -> Result<Bound<'py, PyList>> {
         let value = value_of(value)?;
-        let keys = py.detach(|| self.with(|tx| tx.find(name, value)))?;
+        let keys = {
+            let name = name.to_owned();
+            self.run(py, move |tx| tx.find(&name, value))?
+        };
         Ok(key_list(py, &keys)?)
     }
 
     /// The keys of all vertices, in ascending order of ids. Conflicts with each commit that adds or removes a vertex.
     fn vertices<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
-        let keys = py.detach(|| self.with(|tx| tx.vertices()))?;
+        let keys = self.run(py, |tx| tx.vertices())?;
         Ok(key_list(py, &keys)?)
     }
 
@@ -441,8 +495,8 @@ impl Transaction {
 
     /// The number of edges.
     #[getter]
-    fn num_edges(&self) -> Result<u64> {
-        self.with(|tx| Ok(tx.num_edges()))
+    fn num_edges(&self, py: Python<'_>) -> Result<u64> {
+        self.run(py, |tx| Ok(tx.num_edges()))
     }
 
     /// The neighbors of a vertex: ``direction`` is ``"out"``, ``"in"`` or ``"both"``.
@@ -476,21 +530,21 @@ impl Transaction {
     /// The vertices within ``hops`` steps, without the vertex itself.
     fn khop<'py>(&self, py: Python<'py>, vertex: &Bound<'_, PyAny>, hops: u32) -> Result<Bound<'py, PyList>> {
         let vertex = key_of(vertex)?;
-        let keys = py.detach(|| self.with(|tx| tx.khop(vertex, hops)))?;
+        let keys = self.run(py, move |tx| tx.khop(vertex, hops))?;
         Ok(key_list(py, &keys)?)
     }
 
     /// Friends of friends: the vertices at a distance of exactly two.
     fn fof<'py>(&self, py: Python<'py>, vertex: &Bound<'_, PyAny>) -> Result<Bound<'py, PyList>> {
         let vertex = key_of(vertex)?;
-        let keys = py.detach(|| self.with(|tx| tx.fof(vertex)))?;
+        let keys = self.run(py, move |tx| tx.fof(vertex))?;
         Ok(key_list(py, &keys)?)
     }
 
     /// Whether a path exists. A vertex reaches itself.
     fn reachable(&self, py: Python<'_>, source: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> Result<bool> {
         let (source, target) = (key_of(source)?, key_of(target)?);
-        py.detach(|| self.with(|tx| tx.is_reachable(source, target)))
+        self.run(py, move |tx| tx.is_reachable(source, target))
     }
 
     /// A path with the fewest edges, or with the smallest sum of weights, as a list of keys; None if there is none.
@@ -503,8 +557,9 @@ impl Transaction {
         weighted: bool,
     ) -> Result<Option<Bound<'py, PyList>>> {
         let (source, target) = (key_of(source)?, key_of(target)?);
-        let path = py.detach(|| {
-            self.with(|tx| if weighted { tx.weighted_path(source, target) } else { tx.path(source, target) })
+        let path = self.run(py, move |tx| match weighted {
+            true => tx.weighted_path(source, target),
+            false => tx.path(source, target),
         })?;
         Ok(path_keys(py, path)?)
     }
@@ -516,17 +571,18 @@ impl Transaction {
     /// Conflict
     ///     Another commit changed what this transaction read. Nothing was changed; begin again.
     fn commit(&self, py: Python<'_>) -> Result<u64> {
-        py.detach(|| self.commit_in(None))
+        self.commit_in(py, false)
     }
 
     /// Commit without waiting. Returns a `Pending`, which does not tell the numbers of new edges.
     fn submit(&self, py: Python<'_>) -> Result<Pending> {
-        py.detach(|| {
-            let mut owned = self.take("it was submitted")?;
+        let mut owned = self.take("it was submitted")?;
+        let outcome = &self.state.outcome;
+        Pending::submit(py, &self.num_submits, move || {
             let submit = |_: &_, transaction: &mut MaybeTransaction<'_>| transaction.take().map(|tx| tx.submit());
             let pending = owned.with_dependent_mut(submit).ok_or_else(|| ended("it was submitted"))??;
-            let _ = self.state.outcome.set(Err("it was submitted, and a submitted commit tells no numbers"));
-            Ok(Pending::new(pending))
+            let _ = outcome.set(Err("it was submitted, and a submitted commit tells no numbers"));
+            Ok(pending)
         })
     }
 
@@ -575,7 +631,7 @@ impl Transaction {
         _traceback: &Bound<'_, PyAny>,
     ) -> Result<bool> {
         if kind.is_some() {
-            py.detach(|| self.discard());
+            self.discard();
         } else if self.is_open()? {
             self.commit(py)?;
         }
@@ -586,7 +642,7 @@ impl Transaction {
         match self.state.current.try_lock().as_deref() {
             Some(State::Open(_)) => "<anden.Transaction, open>".to_owned(),
             Some(State::Ended(how)) => format!("<anden.Transaction, ended: {how}>"),
-            None => "<anden.Transaction, in use by another thread>".to_owned(),
+            None => "<anden.Transaction, in use by another call>".to_owned(),
         }
     }
 }
@@ -604,38 +660,33 @@ const FIRST_PAUSE: Duration = Duration::from_micros(8);
 /// Calls `function` in a transaction until it commits. The engine's own loop lends the transaction to its body for one
 /// call, and a Python object may live longer, so this loop begins a transaction of its own each time.
 pub fn transact(py: Python<'_>, opened: &Arc<Opened>, function: &Bound<'_, PyAny>) -> Result<Py<PyAny>> {
-    let (database, function) = (opened.database()?, function.clone().unbind());
-    py.detach(|| {
-        let mut num_conflicts = 0;
-        loop {
+    let mut num_conflicts = 0;
+    loop {
+        let attempted = match num_conflicts < MOST_CONFLICTS {
+            true => attempt(py, opened, function, false),
             // Other commits wait, so this attempt cannot conflict.
-            let alone = (num_conflicts >= MOST_CONFLICTS).then(|| database.keep_others_out()).transpose()?;
-            match attempt(opened, &function, alone.as_ref()) {
-                Err(Failure::Engine(error)) if matches!(*error, anden::Error::Conflict(_)) => {}
-                other => return other,
-            }
-            drop(alone);
-            num_conflicts += 1;
-            pause(num_conflicts);
+            false => calls::alone(py, opened.database()?, || attempt(py, opened, function, true)),
+        };
+        match attempted {
+            Err(Failure::Engine(error)) if matches!(*error, anden::Error::Conflict(_)) => {}
+            other => return other,
         }
-    })
+        num_conflicts += 1;
+        py.detach(|| pause(num_conflicts));
+        // An interrupt between two attempts ends the loop.
+        py.check_signals()?;
+    }
 }
 
 /// One attempt of `transact`. An error of the engine comes from the commit, an exception from the function.
-fn attempt(opened: &Arc<Opened>, function: &Py<PyAny>, alone: Option<&CommitGuard<'_>>) -> Result<Py<PyAny>> {
-    let transaction = Transaction::begin(opened)?;
-    let state = Arc::clone(&transaction.state);
-    let mine = Transaction { state, is_multigraph: transaction.is_multigraph };
-    let called = Python::attach(|py| {
-        // An interrupt between two attempts ends the loop.
-        py.check_signals()?;
-        function.call1(py, (transaction,))
-    });
-    match called {
+fn attempt(py: Python<'_>, opened: &Arc<Opened>, function: &Bound<'_, PyAny>, is_alone: bool) -> Result<Py<PyAny>> {
+    let transaction = py.detach(|| Transaction::begin(opened))?;
+    let mine = transaction.share();
+    match function.call1((transaction,)) {
         Ok(result) => {
             // The function may have committed or rolled back by itself.
-            mine.commit_in(alone)?;
-            Ok(result)
+            mine.commit_in(py, is_alone)?;
+            Ok(result.unbind())
         }
         Err(error) => {
             mine.discard();

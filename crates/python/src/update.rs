@@ -8,6 +8,7 @@ use anden::{EdgeId, EdgeWeight, Key};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::calls::SignalWatch;
 use crate::error::{Result, wrong_type};
 use crate::key::key_of;
 use crate::value::{value_of, weight_of};
@@ -149,9 +150,12 @@ fn line_of(update: &anden::Update) -> String {
 
 /// The updates of an iterable.
 pub fn updates_of(value: &Bound<'_, PyAny>) -> Result<Vec<anden::Update>> {
-    let mut updates = Vec::with_capacity(value.len().unwrap_or(0));
+    // An object may claim any length.
+    let mut updates = Vec::with_capacity(value.len().unwrap_or(0).min(1 << 16));
+    let signals = SignalWatch::default();
     for item in value.try_iter()? {
         let item = item?;
+        signals.count(value.py())?;
         match item.cast::<Update>() {
             Ok(update) => updates.push(update.get().0.clone()),
             Err(_) => {

@@ -8,14 +8,15 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
+use crate::calls::{self, SignalWatch};
 use crate::columns;
 use crate::error::{Failure, Result, invalid, wrong_type};
+use crate::html;
 use crate::key::{key_list, key_object, key_of, key_ref_object, keys_of};
 use crate::opened::Opened;
 use crate::options::{direction, path, prefetch};
 use crate::queries::{degree_of, export, found_edges, path_keys, vertex_dict};
 use crate::value::value_of;
-use crate::{calls, html};
 
 /// A call on a graph of at most this many vertices and edges ends before Ctrl-C could matter.
 const SMALL: u64 = 1 << 12;
@@ -177,7 +178,7 @@ impl View {
 
     fn __iter__(&self) -> Result<KeyIterator> {
         self.open()?;
-        Ok(KeyIterator { view: self.share(), next: AtomicU32::new(0) })
+        Ok(KeyIterator { view: self.share(), next: AtomicU32::new(0), signals: SignalWatch::default() })
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, vertex: &Bound<'_, PyAny>) -> Result<Bound<'py, PyList>> {
@@ -191,9 +192,9 @@ impl View {
 
     /// The ids of vertices, as an array.
     fn ids<'py>(&self, py: Python<'py>, vertices: &Bound<'_, PyAny>) -> Result<Bound<'py, PyArray1<u32>>> {
-        let view = self.open()?;
-        let ids = keys_of(vertices)?.into_iter().map(|key| view.vertex(key));
-        Ok(PyArray1::from_vec(py, ids.collect::<anden::Result<_>>()?))
+        let keys = keys_of(vertices)?;
+        let ids = self.run(py, move |view| keys.into_iter().map(|key| view.vertex(key)).collect())?;
+        Ok(PyArray1::from_vec(py, ids))
     }
 
     /// The key of the vertex with an id.
@@ -208,7 +209,7 @@ impl View {
     ///
     /// Where an id has no vertex any more, the array is a masked one, or has None in place of a str.
     fn keys<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        Ok(columns::keys(py, self.open()?)?)
+        columns::keys(py, self)
     }
 
     /// The neighbors of a vertex, each once, in ascending order of keys.
@@ -495,6 +496,7 @@ impl View {
 pub struct KeyIterator {
     view: View,
     next: AtomicU32,
+    signals: SignalWatch,
 }
 
 #[pymethods]
@@ -505,6 +507,7 @@ impl KeyIterator {
 
     fn __next__<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
         let view = self.view.open()?;
+        self.signals.count(py)?;
         loop {
             // Relaxed: threads that share the iterator only need different numbers.
             let vertex = self.next.fetch_add(1, Ordering::Relaxed);

@@ -2,7 +2,8 @@
 
 ``python -m anden.bench`` generates an R-MAT graph or reads a file, loads it by each tool in a process of its own, runs
 each task, compares the answers with those of Anden, and prints a table. The tools alternate: each round starts every
-tool once. ``python -m anden.bench --help`` lists the options.
+tool once. ``python -m anden.bench --overhead`` measures what a call costs beyond the kernel that it runs. ``python -m
+anden.bench --help`` lists the options.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from . import TASKS, graphs, processes
+from . import TASKS, graphs, overhead, processes
 from .lines import Line, compare
 from .picture import plot_lines
 from .table import Lines, differences, markdown, reference
@@ -26,6 +26,9 @@ LONG_LOAD_SECONDS = 30.0
 def main(arguments: list[str] | None = None) -> int:
     """Runs the comparison. Returns 1 if an answer differs from that of the first tool."""
     options = _parser().parse_args(arguments)
+    if options.overhead:
+        print(overhead.table(options.scale, options.degree, options.seed))
+        return 0
     tasks = [task for task in TASKS if task in _names(options.tasks, TASKS, "task")]
     tools = list(_chosen(options.tools))
     with tempfile.TemporaryDirectory(prefix="anden-bench-", dir=options.folder) as folder:
@@ -60,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--folder", type=Path, help="where to put files (default: the temporary folder)")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table to this file")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
+    parser.add_argument("--overhead", action="store_true", help="only the time of our calls beyond our kernels")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the times, as .svg or .png (Matplotlib)")
     return parser
 

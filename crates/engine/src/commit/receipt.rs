@@ -23,6 +23,11 @@ pub struct CommitReceipt {
 }
 
 impl Engine {
+    /// Whether a commit is done, or was refused.
+    pub fn is_done(&self, receipt: &CommitReceipt) -> bool {
+        self.commits().queue.is_answered(receipt.ticket)
+    }
+
     /// Waits until a commit is done. Returns an epoch from which on it is visible.
     ///
     /// # Errors

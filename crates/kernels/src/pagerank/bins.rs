@@ -78,7 +78,8 @@ impl<T: Score> Bins<T> {
         state_bytes: u64,
     ) -> Option<PreparedForm<'a, Self>> {
         let num_threads = ctx.pool.num_threads();
-        let mut kept = ctx.kept_form(graph, bits.into(), |bins: &Self| bins.kept_bytes(num_threads))?;
+        let mut kept =
+            PreparedForm::take(ctx.preparations, graph, bits.into(), |bins: &Self| bins.kept_bytes(num_threads))?;
         let fixed_bytes = state_bytes + kept.rows.len() as u64 * PARTITION_BYTES;
         if !ctx.allows(fixed_bytes + kept.kept_bytes(num_threads)) {
             return None;
@@ -100,7 +101,7 @@ impl<T: Score> Bins<T> {
         }
         let bins = Self::build(ctx, graph, bits, state_bytes)?;
         let num_bytes = bins.kept_bytes(ctx.pool.num_threads());
-        Ok(ctx.new_form(graph, bits.into(), bins, num_bytes))
+        Ok(PreparedForm::new(ctx.preparations, graph, bits.into(), bins, num_bytes))
     }
 
     /// The bytes of the bins with the tables of all workers.

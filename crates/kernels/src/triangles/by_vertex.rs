@@ -102,7 +102,7 @@ pub(crate) fn find<'a>(
     let affordable_hubs = || affordable_hubs(ctx, least, wanted_hubs, by_arcs);
     // Taken before the budget is asked, so that its bytes count once. If they do not fit, it goes back, and the checks
     // below evict it.
-    let kept = ctx.kept_form(graph, wanted_hubs as u64, RankedCopy::num_bytes);
+    let kept = PreparedForm::take(ctx.preparations, graph, wanted_hubs as u64, RankedCopy::num_bytes);
     let kept = kept.filter(|_| ctx.allows(least) && affordable_hubs() == wanted_hubs);
     if streamed::is_wanted(ctx, graph, least) {
         drop(kept);
@@ -110,16 +110,17 @@ pub(crate) fn find<'a>(
     }
     ctx.require_memory(kernel, least)?;
     let num_hubs = affordable_hubs();
-    let copy = match kept.or_else(|| ctx.kept_form(graph, num_hubs as u64, RankedCopy::num_bytes)) {
-        Some(kept) => kept,
-        None => {
-            ctx.progress.stage("corners: orient", None);
-            let (oriented, ranks) = Oriented::build(ctx, graph, num_hubs as VertexId)?;
-            let made = RankedCopy { oriented, ranks };
-            let num_bytes = made.num_bytes();
-            ctx.new_form(graph, num_hubs as u64, made, num_bytes)
-        }
-    };
+    let copy =
+        match kept.or_else(|| PreparedForm::take(ctx.preparations, graph, num_hubs as u64, RankedCopy::num_bytes)) {
+            Some(kept) => kept,
+            None => {
+                ctx.progress.stage("corners: orient", None);
+                let (oriented, ranks) = Oriented::build(ctx, graph, num_hubs as VertexId)?;
+                let made = RankedCopy { oriented, ranks };
+                let num_bytes = made.num_bytes();
+                PreparedForm::new(ctx.preparations, graph, num_hubs as u64, made, num_bytes)
+            }
+        };
     let oriented = &copy.oriented;
     let preparation_seconds = started.elapsed().as_secs_f64();
     ctx.progress.stage("corners: count", Some(graph.vertex_bound() as u64));

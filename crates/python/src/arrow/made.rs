@@ -17,9 +17,9 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
 use super::{RowKind, Table, columns_of, names};
+use crate::calls;
 use crate::error::{Result, misused};
 use crate::key::key_of;
-use crate::opened::Opened;
 use crate::result::KernelResult;
 use crate::view::View;
 
@@ -117,12 +117,12 @@ impl KeyArray {
 /// The result of a kernel as a table of `key` and `value`, with a row for each vertex. A vertex that was not reached
 /// has null.
 fn result_table(py: Python<'_>, result: &KernelResult) -> Result<Table> {
-    let view = result.view().open()?;
     let values = result.array(py);
     let Some(values) = values_of(&values)? else {
         return Err(misused(format!("{result} has no values by vertex", result = result.headline(py)?)));
     };
-    py.detach(|| {
+    let view = result.view().open()?.clone();
+    calls::run(py, move |_| -> Result<_> {
         let live: Vec<u32> = (0..view.vertex_bound() as u32).filter(|&vertex| view.is_live(vertex)).collect();
         let mut keys = KeyArray::new(view.options().keys, live.len());
         for &vertex in &live {
@@ -255,9 +255,15 @@ impl View {
     ///
     /// Reads one list, where `edges` reads all.
     #[pyo3(signature = (vertex, columns=None))]
-    fn edges_from(&self, vertex: &Bound<'_, PyAny>, columns: Option<&Bound<'_, PyAny>>) -> Result<Table> {
+    fn edges_from(
+        &self,
+        py: Python<'_>,
+        vertex: &Bound<'_, PyAny>,
+        columns: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Table> {
         let all = view_edges(self, columns)?;
-        let rows = self.open()?.out_edge_rows(key_of(vertex)?, &names(&all.columns()));
+        let (key, columns) = (key_of(vertex)?, all.columns());
+        let rows = self.run(py, move |view| Ok(view.out_edge_rows(key, &names(&columns))))?;
         Ok(Table::of_batch(found_or_empty(rows, &all)?, "edges"))
     }
 
@@ -361,10 +367,10 @@ impl KernelResult {
 impl crate::snapshot::Diff {
     /// The changes as a table of `change` ("added" or "removed"), `source`, `target` and, with weights, `weight`.
     fn table(&self, py: Python<'_>) -> Result<Table> {
-        let (diff, opened): (_, &Arc<Opened>) = self.parts();
+        let (diff, watch, opened) = self.parts();
         let (options, diff) = (*opened.database()?.options(), Arc::clone(diff));
         let is_real = options.weight_type.map(|weight_type| matches!(weight_type, WeightType::F32 | WeightType::F64));
-        let batch = crate::calls::run(py, move |_| diff_table(&diff, options.keys, is_real))?;
+        let batch = calls::run_watched(py, watch, move || diff_table(&diff, options.keys, is_real))?;
         Ok(Table::of_batch(batch, "changes"))
     }
 }

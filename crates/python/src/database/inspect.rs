@@ -63,8 +63,7 @@ impl RollingWindows {
         let next = self.windows.try_lock().ok_or_else(|| misused("the iterator is in use by another thread"))?.next();
         let Some((first, last)) = next else { return Ok(None) };
         let opened = &self.database.get().opened;
-        let database = opened.database()?;
-        let view = py.detach(|| database.window(first..=last))?;
+        let view = opened.run(py, move |database| database.window(first..=last))?;
         Ok(Some(View::new(view, opened)))
     }
 
