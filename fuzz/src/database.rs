@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use anden_base::progress::Silent;
 use anden_base::storage::Storage;
 use anden_engine::{
-    AppendOptions, Changes, Engine, GraphOptions, IdOrder, KeyScheme, LoadOptions, Maintenance, MergeScope, Result, SnapshotView,
+    AppendOptions, Changes, Engine, GraphOptions, IdOrder, KeyScheme, LoadOptions, Maintenance, MergeScope, Result,
+    SnapshotView,
 };
 use anden_formats::InputPath;
 use anden_graph::{Direction, Graph, GraphKind, WeightType, WeightedEdges};

@@ -75,8 +75,9 @@ impl SourceChoice {
     }
 }
 
-/// Distinct vertices with out-edges, in the order of a pseudorandom permutation of the numbers below the bound of the
-/// ids. `vertex_of` gives the vertex of each number; if the numbers are ranks of keys, the sample does not depend on ids.
+/// Distinct vertices with out-edges, in the order of a pseudorandom permutation of the numbers below the bound of
+/// the ids. `vertex_of` gives the vertex of each number. If the numbers are ranks of keys, the sample does not depend on
+/// ids.
 pub fn sample(graph: &impl Graph, count: usize, seed: u64, vertex_of: impl Fn(VertexId) -> VertexId) -> Vec<VertexId> {
     let bound = graph.vertex_bound();
     let has_edges = |v: VertexId| graph.is_live(v) && graph.degree(Direction::Out, v) > 0;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anden::job::{Sources, Value, Values};
-use anden::load::{Duplicates, IdOrder, InputPath, Spread, WantedProperties};
+use anden::load::{IdOrder, InputPath, Spread};
 use anden::{
     AppendOptions, Changes, Database, GraphKind, Job, Key, KeyScheme, LoadOptions, Neighbors, Options, Parameters,
     Session, Update, View, WeightType,
@@ -230,48 +230,6 @@ fn spread_over_snapshots_follows_keys() {
         for snapshot in 1..=4 {
             let [a, b] = [&db, &expected].map(|db| edges(&db.snapshot(snapshot).unwrap()));
             assert_eq!(a, b, "{name}, snapshot {snapshot}");
-        }
-    }
-}
-
-#[test]
-fn values_of_edges_and_vertices_follow_their_keys() {
-    let folder = tempfile::tempdir().unwrap();
-    let [input, vertices] = ["edges.csv", "vertices.csv"].map(|name| folder.path().join(name));
-    let rows: String = (0..500_u32).map(|i| format!("v{},v{},{i}\n", i * 7919 % 61, i * i % 53)).collect();
-    std::fs::write(&input, format!("source,target,amount\n{rows}")).unwrap();
-    let rows: String = (0..70_u32).map(|i| format!("v{i},{}\n", 1000 + i)).collect();
-    std::fs::write(&vertices, format!("id,size\n{rows}")).unwrap();
-    let load = |order, is_multigraph| {
-        let graph = Options { keys: KeyScheme::String, multigraph: is_multigraph, ..Options::default() };
-        let duplicates = if is_multigraph { Duplicates::Keep } else { Duplicates::Last };
-        let mut options = LoadOptions { graph, order, duplicates, ..LoadOptions::default() };
-        options.source.edge_properties = WantedProperties::All;
-        options.source.vertex_properties = WantedProperties::All;
-        options.source.vertices = vec![vertices.clone().into()];
-        let inputs = [InputPath::File(input.clone())];
-        let db = Database::load_in_memory(&inputs, &options, &Session::new(2).unwrap()).unwrap().0;
-        db.verify().unwrap();
-        db.view().unwrap()
-    };
-    let values = |view: &View| {
-        let mut found = Vec::new();
-        for vertex in view.vertices_by_key().unwrap() {
-            let source = view.key(vertex).unwrap();
-            found.push(format!("{source} {:?}", view.vertex_properties(vertex).unwrap()));
-            for target in view.neighbors(source.clone(), Neighbors::Out).unwrap() {
-                for edge in view.edges_between(source.clone(), target.clone()).unwrap() {
-                    found.push(format!("{source} {target} {:?}", edge.properties));
-                }
-            }
-        }
-        found
-    };
-    for is_multigraph in [false, true] {
-        let expected = values(&load(IdOrder::Auto, is_multigraph));
-        assert!(expected.len() > 400);
-        for (order, name) in IdOrder::ALL {
-            assert_eq!(values(&load(order, is_multigraph)), expected, "{name}");
         }
     }
 }
