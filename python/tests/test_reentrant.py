@@ -61,6 +61,27 @@ def test_calls_inside_transact_end(tmp_path: Path, name: str, num_conflicts: int
     assert db.verify()["edges"] == g.num_edges
 
 
+@pytest.mark.timeout(60)
+def test_append_is_refused_while_transact_runs_alone(tmp_path: Path) -> None:
+    db = anden.create(tmp_path / "graph.anden")
+    db.append([1, 2], [2, 3])
+    attempts = []
+
+    def function(tx: anden.Transaction) -> None:
+        attempts.append(tx.has_vertex(50))
+        if len(attempts) <= 6:
+            with db.transaction() as other:
+                other.add_vertex(50) if not attempts[-1] else other.remove_vertex(50)
+        else:
+            with pytest.raises(anden.Error, match="cannot append inside transact"):
+                db.append([8], [9])
+        tx.add_edge(5, 6)
+
+    db.transact(function)
+    assert db.append([8], [9])["snapshot"] == 2
+    assert db.view().has_edge(5, 6) and db.view().has_edge(8, 9)
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit, GeneratorExit, StopIteration, anden.Conflict])
 def test_callback_that_raises_changes_nothing(error: type[BaseException]) -> None:
     db = database()

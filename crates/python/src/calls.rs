@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
-use crate::error::{Failure, Result, wrong_type};
+use crate::error::{Failure, Result, misused, wrong_type};
 
 /// Time between two looks for signals. Ctrl-C is to act within half a second.
 const LOOK: Duration = Duration::from_millis(50);
@@ -280,6 +280,8 @@ thread_local! {
     /// Idle threads. One is enough, unless a signal handler makes a long call of its own.
     static IDLE: RefCell<Vec<CallThread>> = const { RefCell::new(Vec::new()) };
     static IS_MAIN: Cell<Option<bool>> = const { Cell::new(None) };
+    /// Whether this thread is in the body of [`alone`].
+    static IS_ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Threads of calls that were left to themselves after a signal, with their process.
@@ -359,9 +361,22 @@ pub fn alone<T>(py: Python<'_>, database: Arc<Database>, body: impl FnOnce() -> 
     let id = thread.thread.thread().id();
     wait(py, &Watch::default(), receiver).0?;
     give_back(thread);
+    let outer = IS_ALONE.replace(true);
     let outcome = body();
+    IS_ALONE.set(outer);
     IDLE.with_borrow_mut(|idle| idle.retain(|idle| idle.thread.thread().id() != id));
     outcome
+}
+
+/// Refuses an append in the body of [`alone`]: its workers would wait for the guard for ever.
+pub fn require_others() -> Result<()> {
+    match IS_ALONE.get() {
+        true => Err(misused(
+            "cannot append inside transact: after several conflicts the function runs alone, and an append waits for \
+             its end; append after transact",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Whether this is Python's main thread.

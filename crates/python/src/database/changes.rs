@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::Database;
+use crate::calls;
 use crate::error::{Result, invalid, wrong_type};
 use crate::loading::{APPENDING, KIND, READING, append_options, input};
 use crate::options::{Keywords, durability, milliseconds};
@@ -63,6 +64,7 @@ impl Database {
         let mut options = append_options(&mut Keywords::new("append", None, &[])?, database.options())?;
         options.name = name;
         options.remove = removed.map(removed_edges).transpose()?.into_iter().collect();
+        calls::require_others()?;
         let report = self.opened.run(py, move |database| database.append_files(&inputs, &options))?;
         Ok(append_dict(py, report)?)
     }
@@ -106,6 +108,7 @@ impl Database {
         if !options.source.has_files(&inputs) && options.remove.is_empty() {
             return Err(invalid("append_files() needs a file, of edges, of vertices or of removals"));
         }
+        calls::require_others()?;
         let report = self.opened.run(py, move |database| database.append_files(&inputs, &options))?;
         Ok(append_dict(py, report)?)
     }
