@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -72,8 +73,9 @@ def _sample(keys: list[_Key], num_given: int, limit: int, seed: int) -> list[_Ke
         return keys
     if num_given >= limit:
         return keys[:limit]
+    # NumPy crashes on some objects that are no number.
     others = np.arange(num_given, len(keys))
-    chosen = np.random.default_rng(seed).choice(others, limit - num_given, replace=False)
+    chosen = np.random.default_rng(operator.index(seed)).choice(others, limit - num_given, replace=False)
     return keys[:num_given] + [keys[place] for place in np.sort(chosen).tolist()]
 
 

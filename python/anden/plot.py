@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -172,14 +173,14 @@ def layout(num_vertices: int, edges: NDArray[np.int64], *, seed: int = 1) -> Poi
         import igraph
     except ImportError:
         return force_layout(num_vertices, edges, seed=seed)
-    start = np.random.default_rng(seed).random((num_vertices, 2)).tolist()
+    start = np.random.default_rng(operator.index(seed)).random((num_vertices, 2)).tolist()
     graph = igraph.Graph(n=num_vertices, edges=edges.tolist())
     return np.array(graph.layout_fruchterman_reingold(seed=start, grid="auto").coords).reshape(-1, 2)
 
 
 def force_layout(num_vertices: int, edges: NDArray[np.int64], *, seed: int = 1) -> Points:
     """The layout of T. Fruchterman and E. Reingold, Graph Drawing by Force-directed Placement, 1991."""
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(operator.index(seed))
     points = generator.random((num_vertices, 2))
     if num_vertices < 2:
         return points
