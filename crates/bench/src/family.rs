@@ -125,7 +125,13 @@ pub fn run(options: &FamilyOptions) -> Result<()> {
         let mut cells = Vec::new();
         for &kernel in &kernels {
             let mut contest = Contest { kernel, files: &files, threads, name: &member.name, num_wrong: 0 };
-            cells.push(contest.cell(options.pairs.max(1), &mut peers)?);
+            match contest.cell(options.pairs.max(1), &mut peers) {
+                Ok(cell) => cells.push(cell),
+                Err(error) if error.is::<Unfit>() => {
+                    say(format!("skipped {} on {}: {error:#}", kernel.name(), member.name));
+                }
+                Err(error) => return Err(error),
+            }
             num_wrong += contest.num_wrong;
         }
         peers.iter_mut().for_each(|peer| peer.end());

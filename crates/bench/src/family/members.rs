@@ -69,7 +69,7 @@ pub(super) struct FamilyFiles {
 
 /// A file that gives no graph for the family, with the reason.
 #[derive(Debug)]
-pub(super) struct Unfit(String);
+pub(super) struct Unfit(pub(super) String);
 
 impl std::fmt::Display for Unfit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -17,6 +17,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
 use super::kernel_named;
+use super::members::Unfit;
 use crate::harness::seconds;
 use crate::kernels::{ITERATIONS, Kernel};
 
@@ -50,6 +51,9 @@ pub(super) struct OurRuns {
 
 impl FamilyTask {
     /// Runs the task in a child process.
+    ///
+    /// # Errors
+    /// [`Unfit`] if the kernel refuses the graph. The child fails.
     pub(super) fn run(&self) -> Result<OurRuns> {
         let task = json!({
             "database": self.database,
@@ -65,6 +69,9 @@ impl FamilyTask {
             bail!("our {} on {} failed: {}", self.kernel.name(), self.database.display(), output.status);
         }
         let value: Value = serde_json::from_slice(&output.stdout).context("a child gave no report")?;
+        if let Some(why) = value["refused"].as_str() {
+            bail!(Unfit(why.to_owned()));
+        }
         OurRuns::of(&value).ok_or_else(|| anyhow!("a child gave a strange report: {value}"))
     }
 
@@ -128,7 +135,15 @@ pub fn run_child(text: &str) -> Result<()> {
     let database = open(&task.database, task.threads)?;
     let view = database.view()?;
     let open_seconds = start.elapsed().as_secs_f64();
-    let (runs, preparations, answer) = task.runs(&view)?;
+    let (runs, preparations, answer) = match task.runs(&view) {
+        Ok(measured) => measured,
+        // Such as betweenness on a large grid, which has more shortest paths than a float holds.
+        Err(error) if matches!(error.downcast_ref(), Some(anden_kernels::Error::Unsupported { .. })) => {
+            println!("{}", json!({ "refused": format!("{error:#}") }));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
     let kept_runs = match preparations.is_empty() {
         true => Vec::new(),
         // The files are mapped again, and verified by the first of these runs.
