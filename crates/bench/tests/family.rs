@@ -60,7 +60,7 @@ fn each_graph_gives_one_report() {
     assert_eq!(graphs, ["grid4 (16 vertices, 24 edges)", graphs[1]]);
     for report in &reports {
         let names: Vec<_> = report["lines"].as_array().unwrap().iter().map(|line| &line["name"]).collect();
-        assert_eq!(names, ["bfs, first", "bfs, warm", "bfs: open"]);
+        assert_eq!(names, ["bfs, first", "bfs, warm", "bfs, kept", "bfs: open"]);
     }
     assert!(graphs[1].starts_with("kron5 (32 vertices, "), "{graphs:?}");
 }

@@ -2,11 +2,12 @@
 //!
 //! The first bytes of a file determine its compression, and the name must agree. Files of several members, as parallel
 //! compressors and `cat` write them, are read as one. Decoder memory is bounded for hostile files too: zstd's window by
-//! its library's limit of 128 MB, xz by [`XZ_MEMORY`].
+//! [`zstd_window_log`], xz by [`XZ_MEMORY`].
 
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 
+use anden_base::size::size;
 use anden_base::standard_input::StandardInput;
 
 use crate::{Error, Result};
@@ -90,7 +91,11 @@ pub(crate) fn decoded(path: &Path, head: &[u8], bytes: impl Read + Send + 'stati
         Ok(match compression {
             // Decoders for several members, because joined files are valid and must be read to their end.
             Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(bytes)),
-            Compression::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(bytes)?),
+            Compression::Zstd => {
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes)?;
+                decoder.window_log_max(zstd_window_log(anden_base::memory::available()))?;
+                Box::new(decoder)
+            }
             Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(bytes)),
             Compression::Xz => {
                 let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, liblzma::stream::CONCATENATED)?;
@@ -100,6 +105,12 @@ pub(crate) fn decoded(path: &Path, head: &[u8], bytes: impl Read + Send + 'stati
     };
     let decoder = decoder().map_err(|e| anden_base::Error::io("decompress", path, e))?;
     Ok(Box::new(Named { decoder, compression }))
+}
+
+/// The largest window of a zstd decoder, as a power of two: the format's largest that takes at most a quarter of the
+/// available memory, and at least the 128 MB that every decoder accepts.
+fn zstd_window_log(available: u64) -> u32 {
+    (available / 4).max(1).ilog2().clamp(27, 31)
 }
 
 /// The beginning of the decompressed text of an input.
@@ -145,11 +156,31 @@ impl Read for Named {
                     let what = format!("the {name} data is cut short, or followed by what is none");
                     io::Error::new(e.kind(), what)
                 }
+                // The library gives its errors as text only.
+                kind if self.compression == Compression::Zstd && e.to_string().contains("too much memory") => {
+                    let window = size(1 << zstd_window_log(anden_base::memory::available()));
+                    let what = format!(
+                        "the zstd data needs a window of more than {window}, a quarter of the available memory; \
+                         compress it again with --long=27 or less"
+                    );
+                    io::Error::new(kind, what)
+                }
                 kind => {
                     let what = format!("the {name} data is damaged, cut short or followed by what is none: {e}");
                     io::Error::new(kind, what)
                 }
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_take_a_quarter_of_the_memory() {
+        let logs = [0, 1 << 29, 1 << 30, (1 << 32) - 1, 1 << 32, 1 << 33, 1 << 50].map(zstd_window_log);
+        assert_eq!(logs, [27, 27, 28, 29, 30, 31, 31]);
     }
 }

@@ -227,6 +227,6 @@ mod tests {
             assert!(text.contains(expected), "{expected}\n{text}");
         }
         let bounds = rows[0].1[0].lines().into_iter().map(|line| line.bound).collect::<Vec<_>>();
-        assert_eq!(bounds, ["≤ 1.2, missed", "", "≤ 1, missed", "", "≤ 1", "", "part of first", "part of warm"]);
+        assert_eq!(bounds, ["≤ 1.2, missed", "", "≤ 1, missed", "", "≤ 1", "part of first", "part of warm"]);
     }
 }
