@@ -86,7 +86,7 @@ def test_contradicting_orders_of_ids_are_refused(edges: Path) -> None:
     assert list(anden.load(None, edges, order="input", io_order=True).view().keys()) == [1, 2, 3, 4]
     with pytest.raises(anden.InvalidInput, match="io_order=True.*order='bfs'"):
         anden.load(None, edges, order="bfs", io_order=True)
-    with pytest.raises(anden.InvalidInput, match="--order degree.*--ids dense"):
+    with pytest.raises(anden.InvalidInput, match="order degree.*ids dense"):
         anden.load(None, edges, order="degree", ids="dense")
     with pytest.raises(anden.InvalidInput, match="fixed when a graph is loaded"):
         anden.load(None, edges).append_files(edges, order="hub")
