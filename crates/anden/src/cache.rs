@@ -46,7 +46,7 @@ struct CacheEntry {
 #[derive(Debug)]
 enum CachedForm {
     /// The lists of a part.
-    Part(SnapshotView),
+    Part(Box<SnapshotView>),
     /// What a kernel prepared.
     Preparation(PreparationKey, Box<dyn Any + Send>),
 }
@@ -180,7 +180,7 @@ impl ViewCache {
         let mut entries = self.moment.cache.0.lock();
         let entry = self.remove(&mut entries, |form| matches!(form, CachedForm::Part(_)))?;
         let lists = match &entry.form {
-            CachedForm::Part(lists) => Some(lists.clone()),
+            CachedForm::Part(lists) => Some(SnapshotView::clone(lists)),
             CachedForm::Preparation(..) => None,
         };
         entries.list.push(entry);
@@ -191,7 +191,7 @@ impl ViewCache {
     pub(crate) fn keep_part(&self, lists: &SnapshotView) {
         // A part of few edges still has offsets for all vertices, which `stored_bytes` leaves out.
         let num_bytes = lists.stored_bytes() + OFFSET_BYTES * lists.vertex_bound() as u64;
-        self.add(CachedForm::Part(lists.clone()), num_bytes);
+        self.add(CachedForm::Part(Box::new(lists.clone())), num_bytes);
     }
 
     /// Takes an entry out of the list. An older view finds none, because it could not put the entry back.

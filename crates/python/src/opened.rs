@@ -136,8 +136,10 @@ impl Drop for Opened {
         }
         // A close may write for long, and other threads need the GIL meanwhile. Its error has no receiver.
         let mut close = Some(move || drop(finish(database)));
-        if Python::try_attach(|py| close.take().map(|close| calls::run_in_drop(py, close))).is_none() {
-            close.take().map(|close| close());
+        if Python::try_attach(|py| close.take().map(|close| calls::run_in_drop(py, close))).is_none()
+            && let Some(close) = close.take()
+        {
+            close();
         }
     }
 }

@@ -122,8 +122,7 @@ impl SnapshotSpreader {
     /// Makes the choice depend on keys, so that every order of ids gives the same snapshots.
     pub(crate) fn follow_keys(&self, keys: &VertexKeys) -> Result<()> {
         let Some(sorted) = keys.sorted() else { return Ok(()) };
-        self.budget
-            .check("the ranks of the keys, which must be in memory,", (size_of::<u32>() * sorted.len()) as u64)?;
+        self.budget.check("the ranks of the keys, which must be in memory,", size_of_val(sorted) as u64)?;
         self.ranks.get_or_init(|| {
             let mut ranks = vec![0; sorted.len()];
             (0..).zip(sorted).for_each(|(rank, &id)| ranks[id as usize] = rank);

@@ -16,10 +16,13 @@ use anden_kernels::{Context, Error, Medium, PreparationCache, PreparationKey, Pr
 use anden_testkit::{FragmentedGraph, Random, for_each_graph};
 use parking_lot::Mutex;
 
+/// A form with its bytes.
+type HeldForm = (Box<dyn Any + Send>, u64);
+
 /// A cache without a limit, which counts what is taken.
 #[derive(Default)]
 struct CountingCache {
-    forms: Mutex<HashMap<PreparationKey, (Box<dyn Any + Send>, u64)>>,
+    forms: Mutex<HashMap<PreparationKey, HeldForm>>,
     num_taken: AtomicU64,
     /// The least number of bytes that a kernel left to the cache.
     least_left: Mutex<Option<u64>>,
@@ -112,7 +115,7 @@ fn kept_forms_change_no_result() {
 fn random_graph() -> Csr {
     let mut random = Random::new(5);
     let mut builder = CsrBuilder::<u32>::new(GraphKind::Undirected, 1000);
-    (0..8000).for_each(|_| builder.edge(random.below(1000) as u32, random.below(1000) as u32, 1));
+    (0..8000).for_each(|_| builder.edge(random.below(1000), random.below(1000), 1));
     builder.build().unwrap()
 }
 
