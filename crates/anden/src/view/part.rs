@@ -39,7 +39,7 @@ impl View {
     /// the remaining graph in memory. The graph takes 4 bytes for each arc and direction, 4 or 8 more for a weight, and
     /// 8 for properties; building it takes about three times as much. A query lays the part out too, once earlier
     /// queries tested about as many edges as the view has. Afterwards the part is as fast as a loaded graph. The
-    /// database [caches](Session::with_cache) recent parts of snapshots.
+    /// database [caches](crate::Session::with_cache) recent parts of snapshots.
     ///
     /// A part larger than the memory budget is written to temporary files (in `TMPDIR`), and is read like a graph
     /// larger than memory. The files are removed with the last view of the part.
