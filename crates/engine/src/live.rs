@@ -111,7 +111,7 @@ pub(crate) struct Live {
     /// The default durability of commits.
     durability: SharedDurability,
     /// In a reader: the LSN up to which another process's WAL is shown.
-    bookmark: Mutex<Option<Lsn>>,
+    lsn: Mutex<Option<Lsn>>,
 }
 
 /// The size of the memtable, and counters since the database was opened.
@@ -231,11 +231,11 @@ impl Live {
     pub(crate) fn follow(&self, log: &HeldLog<'_>, store: &Store) -> Result<()> {
         let mut replay = WalReplay::new(self, store);
         // Taken out: after an error, the next call reads the whole WAL again.
-        let bookmark = self.bookmark.lock().take();
-        let read = log.read_on(self.epoch(), bookmark, &mut |group| replay.add(group));
-        match read.and_then(|bookmark| Ok((bookmark, replay.finish()?))) {
-            Ok((bookmark, records)) => {
-                *self.bookmark.lock() = bookmark;
+        let lsn = self.lsn.lock().take();
+        let read = log.read_on(self.epoch(), lsn, &mut |group| replay.add(group));
+        match read.and_then(|lsn| Ok((lsn, replay.finish()?))) {
+            Ok((lsn, records)) => {
+                *self.lsn.lock() = lsn;
                 tracing::debug!(epoch = self.epoch(), records, "read the WAL on");
                 Ok(())
             }
@@ -257,7 +257,7 @@ impl Live {
         if below < store.epoch() {
             guard.begin_anew(store);
             // The writer may have begun a new WAL with the snapshot.
-            *self.bookmark.lock() = None;
+            *self.lsn.lock() = None;
         }
     }
 

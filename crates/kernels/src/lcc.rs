@@ -9,7 +9,7 @@
 //! copy ordered by degree and by bit rows for the hubs. Each triangle is counted at its three vertices: at each, as
 //! often as arcs join the other two. A list of the copy separates neighbors with arcs both ways from the others.
 //!
-//! **Parameters**: the number of hubs; see [`default_corner_hubs`](crate::triangles::default_corner_hubs).
+//! **Parameters**: the number of hubs; see [`default_vertex_hubs`](crate::triangles::default_vertex_hubs).
 //!
 //! # Source
 //! A. Iosup et al.: LDBC Graphalytics, VLDB 2016, section 2.2.3 (LCC). T. Schank, D. Wagner: Finding, Counting and
@@ -28,7 +28,7 @@ pub use verify::verify;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LccParams {
     /// The number of vertices of highest degree with bit rows; `None`:
-    /// [`default_corner_hubs`](crate::triangles::default_corner_hubs).
+    /// [`default_vertex_hubs`](crate::triangles::default_vertex_hubs).
     pub num_hubs: Option<usize>,
 }
 

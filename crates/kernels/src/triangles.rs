@@ -59,7 +59,7 @@ pub const DEFAULT_HUBS: usize = 16_384;
 /// The default number of hubs for triangles by vertex: 4,096, and 8,192 from half a million vertices on. The larger
 /// number makes a Kronecker graph of a million vertices a quarter faster; smaller web and social graphs lose a few per
 /// cent.
-pub fn default_corner_hubs(vertex_bound: usize) -> usize {
+pub fn default_vertex_hubs(vertex_bound: usize) -> usize {
     if vertex_bound < 1 << 19 { 4096 } else { 8192 }
 }
 
@@ -69,7 +69,7 @@ const GRAIN: usize = 64;
 /// Parameters of [`triangles`](triangles()).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TriangleParams {
-    /// The number of vertices of highest degree with bit rows; `None`: [`DEFAULT_HUBS`], or [`default_corner_hubs`] by
+    /// The number of vertices of highest degree with bit rows; `None`: [`DEFAULT_HUBS`], or [`default_vertex_hubs`] by
     /// vertex.
     pub num_hubs: Option<usize>,
     /// Whether to count the triangles at each vertex too, in about twice the time.

@@ -251,11 +251,11 @@ mod tests {
     #[test]
     fn nodes_are_what_was_written() {
         let (arena, []) = NodeArena::reserve().unwrap();
-        let stock = FreeLists::new(&arena);
+        let free_lists = FreeLists::new(&arena);
         let mut slots = WorkerFreeLists::default();
         let handles: Vec<Handle> = (1..=MAX_LINES)
             .map(|lines| {
-                let mut fresh = slots.take(&stock, lines).unwrap();
+                let mut fresh = slots.take(&free_lists, lines).unwrap();
                 arena.fill(&mut fresh).fill(lines as u32);
                 fresh.seal()
             })

@@ -13,7 +13,7 @@ const MAX_LINES_AHEAD: usize = 8;
 #[derive(Debug)]
 pub(crate) struct NodeBuilder<'a> {
     pub(crate) arena: &'a NodeArena,
-    pub(crate) stock: &'a FreeLists,
+    pub(crate) free_lists: &'a FreeLists,
     /// The running group, which is the birth of new nodes.
     pub(crate) group: u64,
     pub(crate) slots: &'a mut WorkerFreeLists,
@@ -25,7 +25,7 @@ impl<'a> NodeBuilder<'a> {
     #[inline(always)]
     pub(crate) fn take(&mut self, num_words: usize) -> Result<Fresh> {
         let num_lines = num_words.div_ceil(LINE_WORDS);
-        let fresh = self.slots.take(self.stock, num_lines)?;
+        let fresh = self.slots.take(self.free_lists, num_lines)?;
         // The slot of a later node arrives in the cache while this node is written.
         if let Some(next) = self.slots.upcoming(num_lines, SLOTS_AHEAD) {
             (0..num_lines.min(MAX_LINES_AHEAD)).for_each(|line| self.arena.prefetch(next, line));

@@ -70,12 +70,12 @@ impl<W: EntryValue> WorkerContexts<'_, W> {
         parts: Vec<T>,
         body: impl Fn(&mut NodeBuilder<'_>, &mut Carry<W>, T) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
-        let &NodeBuilder { arena, stock, group, .. } = builder;
+        let &NodeBuilder { arena, free_lists, group, .. } = builder;
         // The caller keeps its own context locked, so parts use the contexts of helpers.
         let on_thread = |thread: usize, part| {
             let mut helper = self.helpers[thread].lock();
             let MemtableWorker { slots, retired, work, .. } = &mut *helper;
-            body(&mut NodeBuilder { arena, stock, group, slots, retired }, &mut work.carry, part)
+            body(&mut NodeBuilder { arena, free_lists, group, slots, retired }, &mut work.carry, part)
         };
         self.pool.share(parts, on_thread).into_iter().collect()
     }

@@ -167,13 +167,18 @@ mod tests {
         println!("seed {seed}");
         let mut random = Random::new(seed);
         let (arena, [newest]) = NodeArena::reserve().unwrap();
-        let stock = FreeLists::new(&arena);
+        let free_lists = FreeLists::new(&arena);
         let (mut slots, mut retired) = (WorkerFreeLists::default(), Vec::new());
         let mut directory = Directory::empty();
         let mut model = BTreeMap::new();
         for group in 1..60 {
-            let builder =
-                &mut NodeBuilder { arena: &arena, stock: &stock, group, slots: &mut slots, retired: &mut retired };
+            let builder = &mut NodeBuilder {
+                arena: &arena,
+                free_lists: &free_lists,
+                group,
+                slots: &mut slots,
+                retired: &mut retired,
+            };
             let bound = 1 << (group / 3).min(19);
             directory = directory.grown(builder, u64::from(bound)).unwrap();
             let mut pages = BTreeMap::new();
@@ -200,9 +205,9 @@ mod tests {
             for (&number, &page) in &pages {
                 newest.set(number as usize, page, group + 1);
             }
-            slots.count_taken(&stock);
-            stock.give_back(retired.drain(..).map(|node| (node.handle, node.num_lines as usize)));
+            slots.count_taken(&free_lists);
+            free_lists.give_back(retired.drain(..).map(|node| (node.handle, node.num_lines as usize)));
         }
-        assert_eq!((directory.root, stock.num_live()), (NOTHING, 0));
+        assert_eq!((directory.root, free_lists.num_live()), (NOTHING, 0));
     }
 }

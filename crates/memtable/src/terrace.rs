@@ -48,7 +48,7 @@ pub struct Terrace<W: EntryValue = ()> {
     next: VersionState,
     /// The newest published version.
     published: VersionState,
-    stock: FreeLists,
+    free_lists: FreeLists,
     limbo_list: LimboList,
     /// Stale directories, by adjacency table.
     stale: [Mutex<Stale>; NUM_ADJACENCY_TABLES],
@@ -103,7 +103,7 @@ impl<W: EntryValue> Terrace<W> {
     pub fn new(options: &Options) -> Result<Self> {
         let tiers = options.tiers::<W>()?;
         let (arena, newest) = NodeArena::reserve()?;
-        let stock = FreeLists::new(&arena);
+        let free_lists = FreeLists::new(&arena);
         let published = VersionState::empty();
         let publisher = Publisher::new(published.words());
         let shared = TerraceShared {
@@ -120,7 +120,7 @@ impl<W: EntryValue> Terrace<W> {
             publisher,
             next: VersionState { epoch: 1, ..published },
             published,
-            stock,
+            free_lists,
             limbo_list: LimboList::default(),
             stale: Default::default(),
             pinned: Vec::new(),
@@ -182,7 +182,7 @@ impl<W: EntryValue> Terrace<W> {
     fn builder<'a>(&'a self, worker: &'a mut MemtableWorker<W>) -> NodeBuilder<'a> {
         NodeBuilder {
             arena: &self.shared.arena,
-            stock: &self.stock,
+            free_lists: &self.free_lists,
             group: self.next.epoch,
             slots: &mut worker.slots,
             retired: &mut worker.retired,
@@ -447,7 +447,7 @@ impl<W: EntryValue> Terrace<W> {
         for worker in self.workers.iter_mut().chain(&mut self.helpers) {
             let worker = worker.get_mut();
             // Lines are counted once per group, not once per node.
-            worker.slots.count_taken(&self.stock);
+            worker.slots.count_taken(&self.free_lists);
             if !worker.retired.is_empty() {
                 num_retired += worker.retired.len();
                 // The version before this group is the youngest that reaches these nodes.
@@ -487,9 +487,9 @@ impl<W: EntryValue> Terrace<W> {
     fn free_some(&mut self, at_least: usize) {
         self.pinned.clear();
         self.pinned.extend(self.publisher.past());
-        let stock = &self.stock;
+        let free_lists = &self.free_lists;
         self.limbo_list.free_some(&self.pinned, at_least, |nodes| {
-            stock.give_back(nodes.iter().map(|node| (node.handle, node.num_lines as usize)));
+            free_lists.give_back(nodes.iter().map(|node| (node.handle, node.num_lines as usize)));
         });
     }
 
@@ -505,14 +505,14 @@ impl<W: EntryValue> Terrace<W> {
 
     /// As [`Memory::live_bytes`], and cheap enough for a call after every batch.
     pub fn num_live_bytes(&self) -> u64 {
-        self.stock.num_live().max(0) as u64 * LINE_BYTES
+        self.free_lists.num_live().max(0) as u64 * LINE_BYTES
     }
 
     /// Returns the memory use.
     pub fn memory(&self) -> Memory {
         Memory {
             live_bytes: self.num_live_bytes(),
-            touched_bytes: self.stock.num_touched() as u64 * LINE_BYTES,
+            touched_bytes: self.free_lists.num_touched() as u64 * LINE_BYTES,
             num_kept_nodes: self.limbo_list.num_kept() as u64,
             num_pinned_versions: self.publisher.past().count() as u64,
         }

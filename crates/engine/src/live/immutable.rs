@@ -7,7 +7,7 @@
 //! write guard is taken.
 //!
 //! If the delta cannot be written, the immutable memtable stays, and the next checkpoint makes a snapshot of it first.
-//! If nothing was committed meanwhile, the immutable memtable becomes writable again ("thaws"), and nothing has happened.
+//! If nothing was committed meanwhile, the immutable memtable becomes writable again, and nothing has happened.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,7 +29,7 @@ use crate::Result;
 #[derive(Debug)]
 pub(super) struct ImmutableMemtable {
     pub(super) version: Arc<LiveVersion>,
-    /// Its container, in case the memtable thaws.
+    /// Its container, in case the memtable becomes writable again.
     delta: MemtableArcs,
     epoch_below: u64,
     is_being_written: bool,
@@ -301,11 +301,11 @@ impl MemtableWriter {
     /// Ends writing. The immutable memtable becomes writable again if nothing was committed over it.
     fn stop_writing(&mut self) {
         self.next_overlay_base = None;
-        let can_thaw = self.is_empty() && !self.is_broken;
+        let is_writable_again = self.is_empty() && !self.is_broken;
         if let Some(immutable) = &mut self.immutable {
             immutable.is_being_written = false;
         }
-        if let Some(immutable) = self.immutable.take_if(|immutable| can_thaw && !immutable.is_written) {
+        if let Some(immutable) = self.immutable.take_if(|immutable| is_writable_again && !immutable.is_written) {
             self.delta = immutable.delta;
             self.epoch_below = immutable.epoch_below;
             self.keys = Arc::clone(&immutable.version.keys);

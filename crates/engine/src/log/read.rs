@@ -77,7 +77,7 @@ pub(crate) struct WalScan {
     pub(super) number: u32,
     pub(super) generation: u32,
     /// The LSN behind the last record.
-    pub(crate) bookmark: Option<Lsn>,
+    pub(crate) lsn: Option<Lsn>,
 }
 
 /// An LSN: the end of a record in the WAL.
@@ -231,7 +231,7 @@ impl HeldLog<'_> {
     }
 
     /// As [`read`](Self::read), for a reader that has read up to the epoch `after`, and knows the LSN of that if
-    /// `bookmark` is given. Returns the new LSN, if any record was read.
+    /// `lsn` is given. Returns the new LSN, if any record was read.
     ///
     /// Cost: reads the part behind the LSN.
     ///
@@ -240,20 +240,20 @@ impl HeldLog<'_> {
     pub(crate) fn read_on(
         &self,
         after: u64,
-        bookmark: Option<Lsn>,
+        lsn: Option<Lsn>,
         replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
     ) -> Result<Option<Lsn>> {
-        // The bookmark leads on only from the commit that the reader shows.
-        let Some(bookmark) = bookmark.filter(|bookmark| bookmark.epoch == after) else {
-            return Ok(self.read(after, None, replay)?.bookmark);
+        // The LSN leads on only from the commit that the reader shows.
+        let Some(lsn) = lsn.filter(|lsn| lsn.epoch == after) else {
+            return Ok(self.read(after, None, replay)?.lsn);
         };
-        let found = WalScan { through: after, bookmark: Some(bookmark), ..WalScan::default() };
-        let mut reading = WalScanner { log: self, seed: self.seed(), after, known: Some(bookmark), found };
-        match reading.go_on(bookmark, replay)? && reading.require_marked().is_ok() {
-            true => Ok(reading.found.bookmark),
+        let found = WalScan { through: after, lsn: Some(lsn), ..WalScan::default() };
+        let mut reading = WalScanner { log: self, seed: self.seed(), after, known: Some(lsn), found };
+        match reading.go_on(lsn, replay)? && reading.require_marked().is_ok() {
+            true => Ok(reading.found.lsn),
             false => {
-                let WalScan { through, bookmark, .. } = reading.found;
-                Ok(self.read(through, bookmark, replay)?.bookmark.or(bookmark))
+                let WalScan { through, lsn, .. } = reading.found;
+                Ok(self.read(through, lsn, replay)?.lsn.or(lsn))
             }
         }
     }
@@ -351,8 +351,7 @@ impl WalScanner<'_> {
                         self.found.certified = self.found.certified.max(group.synced_through);
                         let (start, generation) = (offset, header.generation);
                         offset += group_bytes(payload.len());
-                        self.found.bookmark =
-                            Some(Lsn { number, generation, start, offset, chain: crc, epoch: expected });
+                        self.found.lsn = Some(Lsn { number, generation, start, offset, chain: crc, epoch: expected });
                         (chain, expected) = (crc, expected + 1);
                         continue;
                     }
@@ -401,8 +400,7 @@ impl WalScanner<'_> {
                     self.group(path, offset, epoch, payload, replay)?;
                     start += group_bytes(payload.len());
                     chain = crc;
-                    self.found.bookmark =
-                        Some(Lsn { start: offset, offset: from.offset + start, chain, epoch, ..from });
+                    self.found.lsn = Some(Lsn { start: offset, offset: from.offset + start, chain, epoch, ..from });
                 }
                 // The writer may be in the middle of this record. Reading the whole WAL decides.
                 SegmentRecord::Bad(_) => return Ok(false),

@@ -301,14 +301,14 @@ fn resumed_read_yields_only_new_groups() {
     let scene = Scene::new();
     let append = |epoch: u64| scene.log.append(epoch, &epoch.to_le_bytes(), Durability::Sync).unwrap();
     let place = LogPlace { storage: &scene.disk, directory: Path::new("db"), id: ID };
-    let read_on = |after: u64, bookmark: Option<Lsn>| {
+    let read_on = |after: u64, lsn: Option<Lsn>| {
         let mut epochs = Vec::new();
-        let read = place.hold().unwrap().read_on(after, bookmark, &mut |group| {
+        let read = place.hold().unwrap().read_on(after, lsn, &mut |group| {
             assert_eq!(group.payload, group.epoch.to_le_bytes());
             epochs.push(group.epoch);
             Ok(())
         });
-        read.map(|bookmark| (bookmark, epochs))
+        read.map(|lsn| (lsn, epochs))
     };
     let (none, nothing) = read_on(0, None).unwrap();
     assert!(none.is_none() && nothing.is_empty());
@@ -345,25 +345,25 @@ fn resumed_read_stops_at_a_torn_group() {
     let append = |epoch: u64| scene.log.append(epoch, &epoch.to_le_bytes(), Durability::Sync).unwrap();
     (1..=2).for_each(append);
     let place = LogPlace { storage: &scene.disk, directory: Path::new("db"), id: ID };
-    let read_on = |after: u64, bookmark: Option<Lsn>| {
+    let read_on = |after: u64, lsn: Option<Lsn>| {
         let mut epochs = Vec::new();
-        let bookmark = place.hold().unwrap().read_on(after, bookmark, &mut |group| {
+        let lsn = place.hold().unwrap().read_on(after, lsn, &mut |group| {
             epochs.push(group.epoch);
             Ok(())
         });
-        (bookmark.unwrap(), epochs)
+        (lsn.unwrap(), epochs)
     };
-    let (bookmark, _) = read_on(0, None);
+    let (lsn, _) = read_on(0, None);
     (3..=4).for_each(append);
     let whole = scene.disk.contents(&scene.segments()[0]).unwrap();
     let fourth = FIRST_GROUP as usize + 3 * group_bytes(8);
     let mut torn = whole.clone();
     torn[fourth + 20..].fill(0);
     scene.disk.set_contents(&scene.segments()[0], &torn);
-    let (bookmark, epochs) = read_on(2, bookmark);
+    let (lsn, epochs) = read_on(2, lsn);
     assert_eq!(epochs, [3]);
     scene.disk.set_contents(&scene.segments()[0], &whole);
-    assert_eq!(read_on(3, bookmark).1, [4]);
+    assert_eq!(read_on(3, lsn).1, [4]);
 }
 
 /// The bytes of a WAL of two commits, and of its mark. A deliberate change of them must raise the format version.

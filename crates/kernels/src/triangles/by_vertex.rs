@@ -96,7 +96,7 @@ pub(crate) fn find<'a>(
     noted: Noted,
 ) -> Result<VertexTriangles<'a>> {
     let started = Instant::now();
-    let wanted_hubs = wanted_hubs.unwrap_or_else(|| super::default_corner_hubs(graph.vertex_bound()));
+    let wanted_hubs = wanted_hubs.unwrap_or_else(|| super::default_vertex_hubs(graph.vertex_bound()));
     let wanted_hubs = wanted_hubs.min(graph.vertex_bound());
     let (by_arcs, least) = (noted == Noted::Arcs, least_bytes(ctx, graph));
     let affordable_hubs = || affordable_hubs(ctx, least, wanted_hubs, by_arcs);
@@ -114,7 +114,7 @@ pub(crate) fn find<'a>(
         match kept.or_else(|| PreparedForm::take(ctx.preparations, graph, num_hubs as u64, RankedCopy::num_bytes)) {
             Some(kept) => kept,
             None => {
-                ctx.progress.stage("corners: orient", None);
+                ctx.progress.stage("triangles by vertex: orient", None);
                 let (oriented, ranks) = Oriented::build(ctx, graph, num_hubs as VertexId)?;
                 let made = RankedCopy { oriented, ranks };
                 let num_bytes = made.num_bytes();
@@ -123,7 +123,7 @@ pub(crate) fn find<'a>(
         };
     let oriented = &copy.oriented;
     let preparation_seconds = started.elapsed().as_secs_f64();
-    ctx.progress.stage("corners: count", Some(graph.vertex_bound() as u64));
+    ctx.progress.stage("triangles by vertex: count", Some(graph.vertex_bound() as u64));
     let counts = count(ctx, oriented, num_hubs, by_arcs)?;
     let degrees = if noted == Noted::Triangle { Vec::new() } else { degrees(ctx, oriented) };
     ctx.progress.check()?;

@@ -266,7 +266,7 @@ pub(super) fn by_vertex<G: Graph>(
     let by_arcs = noted == Noted::Arcs;
     // Ranks, lengths or starts, counts, degrees; at the end, a result replaces lengths and part.
     let StreamingPlan { most_entries, .. } = StreamingPlan::new(ctx, graph, kernel, [24, entry_bytes(by_arcs)], 0)?;
-    ctx.progress.stage("corners: orient", None);
+    ctx.progress.stage("triangles by vertex: orient", None);
     let all = All::new(ctx, graph, 0)?;
     let mut degrees = vec![0; if noted == Noted::Triangle { 0 } else { graph.vertex_bound() }];
     let slots = as_atomic_u32(&mut degrees);
@@ -277,7 +277,7 @@ pub(super) fn by_vertex<G: Graph>(
     })?;
     let preparation_seconds = started.elapsed().as_secs_f64();
 
-    ctx.progress.stage("corners: count", None);
+    ctx.progress.stage("triangles by vertex: count", None);
     let mut counts = zeroed_huge::<u64>(graph.vertex_bound());
     let shared = as_atomic_u64(&mut counts);
     let most_held = all.for_each_part(lens, most_entries, by_arcs, |part, _| {

@@ -111,11 +111,11 @@ impl WorkerFreeLists {
     /// # Errors
     /// The arena is full.
     #[inline]
-    pub(crate) fn take(&mut self, stock: &FreeLists, num_lines: usize) -> Result<Fresh> {
+    pub(crate) fn take(&mut self, free_lists: &FreeLists, num_lines: usize) -> Result<Fresh> {
         let class = class_of(num_lines);
         let handle = match self.at_hand[class].pop() {
             Some(handle) => handle,
-            None => self.refill(stock, class)?,
+            None => self.refill(free_lists, class)?,
         };
         let num_lines = lines_of(class);
         self.num_taken += num_lines as i64;
@@ -130,9 +130,9 @@ impl WorkerFreeLists {
     }
 
     #[cold]
-    fn refill(&mut self, stock: &FreeLists, class: usize) -> Result<Handle> {
+    fn refill(&mut self, free_lists: &FreeLists, class: usize) -> Result<Handle> {
         // One lock for many slots.
-        let mut free = stock.free.lock();
+        let mut free = free_lists.free.lock();
         let slots = &mut free.slots[class];
         // Taken from the end, so that the other handles do not move.
         let keep = slots.len().saturating_sub(HANDFUL);
@@ -177,9 +177,9 @@ impl WorkerFreeLists {
     }
 
     /// Adds the lines taken since the last call to the count of live lines.
-    pub(crate) fn count_taken(&mut self, stock: &FreeLists) {
+    pub(crate) fn count_taken(&mut self, free_lists: &FreeLists) {
         if self.num_taken != 0 {
-            stock.free.lock().num_live += std::mem::take(&mut self.num_taken);
+            free_lists.free.lock().num_live += std::mem::take(&mut self.num_taken);
         }
     }
 }
@@ -201,28 +201,28 @@ mod tests {
     #[test]
     fn lines_come_back_in_the_order_they_are_given() {
         let (arena, []) = NodeArena::reserve().unwrap();
-        let stock = FreeLists::new(&arena);
+        let free_lists = FreeLists::new(&arena);
         let mut slots = WorkerFreeLists::default();
-        let mut take = |lines: usize| slots.take(&stock, lines).unwrap().seal();
+        let mut take = |lines: usize| slots.take(&free_lists, lines).unwrap().seal();
         let first: Vec<Handle> = (0..200).map(|_| take(3)).collect();
         let other = take(3);
-        stock.give_back(first.iter().map(|&handle| (handle, 3)));
+        free_lists.give_back(first.iter().map(|&handle| (handle, 3)));
         let again: Vec<Handle> = (0..200).map(|_| take(3)).collect();
         assert!(first.chunks(HANDFUL).all(|handful| again.chunks(HANDFUL).any(|other| other == handful)));
         assert!(!again.contains(&other));
-        slots.count_taken(&stock);
-        assert_eq!(stock.num_live(), 201 * 3);
+        slots.count_taken(&free_lists);
+        assert_eq!(free_lists.num_live(), 201 * 3);
     }
 
     #[test]
     fn no_line_is_handed_out_twice() {
         let (arena, []) = NodeArena::reserve().unwrap();
-        let stock = FreeLists::new(&arena);
+        let free_lists = FreeLists::new(&arena);
         let mut slots = [WorkerFreeLists::default(), WorkerFreeLists::default()];
         let mut taken = vec![false; 1 << 20];
         for i in 0..2000_usize {
             let lines = i * 7 % MAX_LINES + 1;
-            let fresh = slots[i % 2].take(&stock, lines).unwrap();
+            let fresh = slots[i % 2].take(&free_lists, lines).unwrap();
             let start = fresh.handle as usize;
             assert!(start >= MAX_LINES);
             for is_taken in &mut taken[start..start + fresh.num_lines as usize] {

@@ -83,7 +83,7 @@ impl<W: EntryValue> Terrace<W> {
         }
         // `collect` calls this without a publication, which would otherwise count these lines.
         for worker in &mut self.workers {
-            worker.get_mut().slots.count_taken(&self.stock);
+            worker.get_mut().slots.count_taken(&self.free_lists);
         }
         Ok(())
     }

@@ -20,11 +20,11 @@ fn offset(index: usize) -> usize {
 fn read_on(disk: &FaultStorage, after: u64, from: Option<Lsn>) -> Result<(Option<Lsn>, Vec<u64>)> {
     let place = LogPlace { storage: disk, directory: Path::new("db"), id: ID };
     let mut epochs = Vec::new();
-    let bookmark = place.hold()?.read_on(after, from, &mut |group| {
+    let lsn = place.hold()?.read_on(after, from, &mut |group| {
         epochs.push(group.epoch);
         Ok(())
     })?;
-    Ok((bookmark, epochs))
+    Ok((lsn, epochs))
 }
 
 impl Scene {
@@ -88,7 +88,7 @@ fn group_of_other_epoch_or_opening_is_ignored() {
     for (epoch, generation, expected) in [(2, 1, vec![1, 2]), (3, 1, vec![1]), (2, 2, vec![1])] {
         let scene = Scene::new();
         scene.append(1, LATER);
-        let (bookmark, _) = read_on(&scene.disk, 0, None).unwrap();
+        let (lsn, _) = read_on(&scene.disk, 0, None).unwrap();
         scene.change(0, |bytes| {
             let (payload, chain) = (payload(2), u32_at(bytes, offset(0)));
             let (payload_crc, len) = (crc32c(&payload), payload.len() as u64);
@@ -97,7 +97,7 @@ fn group_of_other_epoch_or_opening_is_ignored() {
             bytes[offset(1)..][..group.len()].copy_from_slice(&group);
         });
         assert_eq!(scene.epochs(0), expected, "commit {epoch} of opening {generation}");
-        let (_, read) = read_on(&scene.disk, 1, bookmark).unwrap();
+        let (_, read) = read_on(&scene.disk, 1, lsn).unwrap();
         assert_eq!(read, expected[1..], "commit {epoch} of opening {generation}");
     }
 }
@@ -150,13 +150,13 @@ fn truncated_records_do_not_come_back() {
 fn a_bad_record_is_met_by_who_reads_on() {
     let scene = Scene::new();
     (1..=2).for_each(|epoch| scene.append(epoch, Durability::Sync));
-    let (bookmark, _) = read_on(&scene.disk, 0, None).unwrap();
+    let (lsn, _) = read_on(&scene.disk, 0, None).unwrap();
     (3..=5).for_each(|epoch| scene.append(epoch, Durability::Sync));
     scene.damage(0, 2);
-    let error = read_on(&scene.disk, 2, bookmark).unwrap_err().to_string();
+    let error = read_on(&scene.disk, 2, lsn).unwrap_err().to_string();
     assert!(error.contains("commit 3, which was durable, cannot be read"), "{error}");
     scene.damage(0, 2);
-    assert_eq!(read_on(&scene.disk, 2, bookmark).unwrap().1, [3, 4, 5]);
+    assert_eq!(read_on(&scene.disk, 2, lsn).unwrap().1, [3, 4, 5]);
 }
 
 #[test]
@@ -165,26 +165,26 @@ fn resumed_read_skips_group_of_another_chain() {
         let scene = Scene::new();
         scene.append(1, LATER);
         scene.log.append(2, second, LATER).unwrap();
-        let (bookmark, _) = read_on(&scene.disk, 0, None).unwrap();
+        let (lsn, _) = read_on(&scene.disk, 0, None).unwrap();
         scene.append(3, LATER);
-        (scene, bookmark)
+        (scene, lsn)
     };
-    let ((scene, bookmark), (other, _)) = (third(&payload(2)), third(&payload(9)));
-    assert_eq!(read_on(&scene.disk, 2, bookmark).unwrap().1, [3]);
+    let ((scene, lsn), (other, _)) = (third(&payload(2)), third(&payload(9)));
+    assert_eq!(read_on(&scene.disk, 2, lsn).unwrap().1, [3]);
     let bytes = other.disk.contents(&other.segments()[0]).unwrap();
     scene.change(0, |here| here[offset(2)..].copy_from_slice(&bytes[offset(2)..]));
-    assert!(read_on(&scene.disk, 2, bookmark).unwrap().1.is_empty());
+    assert!(read_on(&scene.disk, 2, lsn).unwrap().1.is_empty());
 }
 
 #[test]
 fn resumed_read_reports_missing_durable_group() {
     let scene = Scene::new();
     (1..=2).for_each(|epoch| scene.append(epoch, Durability::Sync));
-    let (bookmark, _) = read_on(&scene.disk, 0, None).unwrap();
+    let (lsn, _) = read_on(&scene.disk, 0, None).unwrap();
     scene.log.rotate();
     scene.append(3, Durability::Sync);
     scene.disk.remove_file(&scene.segments()[1]).unwrap();
-    let error = read_on(&scene.disk, 2, bookmark).unwrap_err().to_string();
+    let error = read_on(&scene.disk, 2, lsn).unwrap_err().to_string();
     assert!(error.contains("commit 3, which was durable, is missing"), "{error}");
 }
 
