@@ -47,7 +47,7 @@ const SERIAL_EDGES: usize = 4096;
 const SMALL_EDGES: usize = 1536;
 
 /// Edges are relaxed without a batch if the cells take at most this many bytes: they stay in the cache that the cores
-/// share. On Kronecker graphs this takes 0.91 of the time with 4 MB of cells, and 1.4 times with 16 MB.
+/// share. On Kronecker graphs this takes 0.92 of the time with 4 MB of cells, and 1.3 times with 16 MB.
 const CACHED_BYTES: usize = 4 << 20;
 
 /// Bytes for each vertex: its cell and its distance, or its cell and bucket entries.
