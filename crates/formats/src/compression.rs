@@ -10,6 +10,7 @@ use std::path::Path;
 use anden_base::size::size;
 use anden_base::standard_input::StandardInput;
 
+use crate::gzip_members::GzipMembers;
 use crate::{Error, Result};
 
 /// The memory limit of an xz decoder in bytes: enough for the highest preset.
@@ -90,7 +91,7 @@ pub(crate) fn decoded(path: &Path, head: &[u8], bytes: impl Read + Send + 'stati
     let decoder = || -> io::Result<Box<dyn Read + Send>> {
         Ok(match compression {
             // Decoders for several members, because joined files are valid and must be read to their end.
-            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(bytes)),
+            Compression::Gzip => Box::new(GzipMembers::new(bytes)),
             Compression::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes)?;
                 decoder.window_log_max(zstd_window_log(anden_base::memory::available()))?;

@@ -29,6 +29,7 @@ mod error;
 mod foreign;
 mod format;
 pub mod generated;
+mod gzip_members;
 mod input_format;
 mod key;
 mod labeled;

@@ -51,6 +51,22 @@ fn members_are_read_as_one_whatever_the_name() {
     assert_eq!(read(&folder, "some", &csv).unwrap().pairs(), [(1, 2)]);
 }
 
+/// Tapes pad a file with zeros up to a whole block.
+#[test]
+fn zeros_behind_gzip_are_padding() {
+    let folder = Folder::new();
+    let (first, second) = (compressed("gz", b"1 2\n"), compressed("gz", b"3 4\n"));
+    for num_zeros in [1, 511, 300 << 10] {
+        let padded = [&first[..], &second, &vec![0; num_zeros]].concat();
+        assert_eq!(read(&folder, "a.txt.gz", &padded).unwrap().pairs(), [(1, 2), (3, 4)]);
+        let between = [&first[..], &vec![0; num_zeros], &second].concat();
+        let refused = read(&folder, "b.txt.gz", &between).unwrap_err();
+        assert!(refused.contains("gzip data is damaged") && refused.contains("zeros are followed by"), "{refused}");
+    }
+    let refused = read(&folder, "c.txt.gz", [&first[..], b"x"].concat()).unwrap_err();
+    assert!(refused.contains("cut short") && refused.contains("followed by what is none"), "{refused}");
+}
+
 #[test]
 fn every_cut_is_noticed() {
     let folder = Folder::new();
