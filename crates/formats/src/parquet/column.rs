@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use arrow_buffer::NullBuffer;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
-use parquet::data_type::{ByteArray, DataType, Int96};
+use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
 
 use super::guard::{Result as Read, guarded};
 use super::pages::ChunkPages;
-use super::schema::ParquetLeaf;
+use super::schema::{Logical, ParquetLeaf};
 use super::{ParquetFile, RowRange};
 use crate::{Error, Result};
 
@@ -102,6 +102,7 @@ impl<'a> RowReader<'a> {
         };
         self.rows.start += rows.len as u64;
         let is_unsigned = self.leaf().is_unsigned();
+        let is_text = self.leaf().logical == Logical::Text;
         let wide = |value: i32| if is_unsigned { i64::from(value as u32) } else { value.into() };
         let read = match &mut self.reader {
             ColumnReader::BoolColumnReader(reader) => rows.of(reader, ParquetValues::Booleans),
@@ -115,12 +116,45 @@ impl<'a> RowReader<'a> {
             }
             ColumnReader::DoubleColumnReader(reader) => rows.of(reader, ParquetValues::Floats),
             ColumnReader::ByteArrayColumnReader(reader) => rows.of(reader, ParquetValues::Bytes),
+            // The only text of a fixed length.
+            ColumnReader::FixedLenByteArrayColumnReader(reader) if is_text => {
+                rows.of(reader, |values| ParquetValues::Bytes(uuid_texts(values)))
+            }
             ColumnReader::FixedLenByteArrayColumnReader(reader) => {
                 rows.of(reader, |values| ParquetValues::Bytes(values.into_iter().map(ByteArray::from).collect()))
             }
         };
         read.map_err(|what| self.file.in_group(self.place, self.group, what))
     }
+}
+
+/// The bytes of a value; those of a null row are empty.
+pub(super) fn bytes_of(value: &ByteArray) -> &[u8] {
+    // The crate gives null rows no bytes at all, and asserts that there are some.
+    if *value == ByteArray::new() { &[] } else { value.data() }
+}
+
+/// UUIDs as text: `01234567-89ab-cdef-0123-456789abcdef`.
+fn uuid_texts(values: Vec<FixedLenByteArray>) -> Vec<ByteArray> {
+    let mut texts = Vec::with_capacity(36 * values.len());
+    let mut ends = Vec::with_capacity(values.len());
+    for value in values {
+        for (place, byte) in bytes_of(&value.into()).iter().enumerate() {
+            if matches!(place, 4 | 6 | 8 | 10) {
+                texts.push(b'-');
+            }
+            texts.extend([byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]));
+        }
+        ends.push(texts.len());
+    }
+    // All texts share one allocation.
+    let (texts, mut start) = (ByteArray::from(texts), 0);
+    let part = |end: usize| {
+        let part = texts.slice(start, end - start);
+        start = end;
+        part
+    };
+    ends.into_iter().map(part).collect()
 }
 
 /// The rows to read, and the definition level of a value.

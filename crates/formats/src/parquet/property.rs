@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::data_type::{ByteArray, Int96};
 
-use super::column::{ParquetColumn, ParquetValues, ROWS_AT_ONCE, RowReader};
+use super::column::{ParquetColumn, ParquetValues, ROWS_AT_ONCE, RowReader, bytes_of};
 use super::guard::Result;
 use super::schema::{Logical, ParquetLeaf};
 use anden_graph::property::{PropertyColumn, PropertyType, ZONE};
@@ -63,7 +63,6 @@ impl ParquetLeaf {
             }
             (ConvertedType::BSON, _) => Some("BSON documents"),
             (ConvertedType::INTERVAL, _) => Some("intervals of time"),
-            (_, Some(LogicalType::Uuid)) => Some("UUIDs"),
             _ => None,
         }
     }
@@ -165,12 +164,6 @@ fn property(leaf: &ParquetLeaf, wanted: PropertyType, column: ParquetColumn, fir
         }
         ParquetValues::Floats(values) => PropertyColumn::new(Float64Array::new(values.into(), nulls)),
     })
-}
-
-/// The bytes of a value; those of a null row are empty.
-fn bytes_of(value: &ByteArray) -> &[u8] {
-    // The crate gives null rows no bytes at all, and asserts that there are some.
-    if *value == ByteArray::new() { &[] } else { value.data() }
 }
 
 /// Reads a column of strings or bytes. Strings get a dictionary if it has at most half as many entries as rows.

@@ -139,6 +139,8 @@ fn logical_of(column: &ColumnDescPtr) -> Logical {
         }
         (_, Some(LogicalType::Timestamp(_))) => Logical::Timestamp(TimeUnit::NANOS),
         (_, Some(LogicalType::Float16)) => Logical::Float16,
+        // The reader turns their bytes into text.
+        (_, Some(LogicalType::Uuid)) => Logical::Text,
         // The reader asks the crate for microseconds.
         _ if column.physical_type() == Type::INT96 => Logical::Timestamp(TimeUnit::MICROS),
         _ => Logical::Plain,

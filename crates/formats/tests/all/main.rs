@@ -14,6 +14,7 @@ mod matrix_market_files;
 mod metis_files;
 mod mutated_inputs;
 mod parquet_files;
+mod parquet_meanings;
 mod reading;
 mod serialized_graphs;
 mod write_then_read;
