@@ -160,6 +160,9 @@ pub struct SourceOptions {
     pub comment: Option<u8>,
     /// Whether blanks around a field of CSV are removed.
     pub trim: bool,
+    /// Words that mean null as the value of a property in CSV or blank-separated text, quoted or not. An empty field is
+    /// null anyway, an empty word makes a quoted one null, too. As a key, such a word is a fault.
+    pub null_words: Vec<String>,
     /// Names of the columns of CSV or edge lists without a header. `NAME:TYPE` also sets the type.
     pub columns: Option<Vec<String>>,
     /// The columns that are edge properties.
@@ -196,6 +199,11 @@ pub fn parse_delimiter(text: &str) -> Option<u8> {
 }
 
 impl SourceOptions {
+    /// Whether a text is a word that means null.
+    pub(crate) fn is_null_word(&self, text: &[u8]) -> bool {
+        self.null_words.iter().any(|word| word.as_bytes() == text)
+    }
+
     /// Whether any file is to be read, in `inputs` or in the options.
     pub fn has_files(&self, inputs: &[InputPath]) -> bool {
         !(inputs.is_empty() && self.edges.is_empty() && self.vertices.is_empty())
@@ -217,6 +225,7 @@ impl Default for SourceOptions {
             delimiter: None,
             comment: None,
             trim: false,
+            null_words: Vec::new(),
             columns: None,
             edge_properties: WantedProperties::default(),
             edge_types: Vec::new(),

@@ -24,6 +24,7 @@ pub const READING: &[&str] = &[
     "delimiter",
     "comment",
     "trim",
+    "null",
     "columns",
     "edges",
     "vertices",
@@ -128,6 +129,11 @@ fn vertex_inputs(value: &Bound<'_, PyAny>) -> Result<Vec<VertexInput>> {
     found.map_or_else(|| items(value, |file| Ok(input(file)?.into())), Ok)
 }
 
+/// A word, or a list of words.
+fn words(value: &Bound<'_, PyAny>) -> Result<Vec<String>> {
+    items(value, |word| Ok(word.extract()?))
+}
+
 fn delimiter(value: &Bound<'_, PyAny>) -> Result<u8> {
     let text: String = value.extract()?;
     parse_delimiter(&text).ok_or_else(|| {
@@ -171,6 +177,7 @@ fn source_options(given: &mut Keywords<'_>, properties: WantedProperties) -> Res
         delimiter: given.take_with("delimiter", delimiter)?,
         comment: given.take_with("comment", comment)?,
         trim: given.is_set("trim")?,
+        null_words: given.take_with("null", words)?.unwrap_or_default(),
         columns: given.take("columns")?,
         edge_properties: given.take_with("properties", wanted)?.unwrap_or(properties),
         edges: given.take_with("edges", edge_inputs)?.unwrap_or_default(),

@@ -108,6 +108,10 @@ pub struct ReadingArgs {
     /// Ignore blanks around CSV fields; without it, `x ` and `x` are different keys
     #[arg(long)]
     pub trim: bool,
+    /// A word such as NA or NULL that means null as the value of a property in CSV and blank-separated text; repeat for
+    /// several. An empty field is null anyway. A key must not be null
+    #[arg(long, value_name = "WORD")]
+    pub null: Vec<String>,
     /// Column names of CSV or blank-separated text without a header, with optional types: `u,v,time:timestamp`. With
     /// --header first, they replace the names in the header
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]

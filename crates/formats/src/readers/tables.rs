@@ -35,7 +35,7 @@ impl TextLines for TableRows {
     }
 
     fn parse<K: FieldKey, W: Weight>(&self, block: &TextBlock, context: &ParseContext<'_>) -> ParsedBlock<K, W> {
-        parse_columns(block, &self.layout, &self.properties, context.on_error())
+        parse_columns(block, &self.layout, &self.properties, context)
     }
 }
 

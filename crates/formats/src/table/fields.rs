@@ -13,10 +13,11 @@ use anden_graph::property::{ColumnBuilder, PropertyType};
 
 use super::rows::{RowEnd, row_end};
 use crate::blocks::TextBlock;
+use crate::chunk::ParseContext;
 use crate::key::FieldKey;
 use crate::lines::{ParsedBlock, is_comment, line_end, trimmed};
 use crate::number::{parse_weight, weight_range};
-use crate::options::{KeyKind, LoneKeys, OnError};
+use crate::options::{KeyKind, LoneKeys, SourceOptions};
 use crate::outcome::unexpected;
 use crate::part::PartProperties;
 
@@ -85,13 +86,14 @@ impl CsvProperties {
         property: usize,
         mut field: CsvFieldRange,
         bytes: &[u8],
+        options: &SourceOptions,
         to: &mut ColumnBuilder,
     ) -> Result<(), String> {
         // Blanks are part of texts and bytes. Around other values they mean nothing.
         if !matches!(self.types[property].1, PropertyType::String | PropertyType::Bytes) {
             field = field.trimmed(bytes);
         }
-        if field.is_null() {
+        if field.is_null(bytes, options) {
             to.push_nulls(1);
             return Ok(());
         }
@@ -120,9 +122,12 @@ pub(crate) struct CsvFieldRange {
 }
 
 impl CsvFieldRange {
-    /// Whether the field is empty and not quoted. Quotes around nothing mean an empty text.
-    pub(crate) fn is_null(self) -> bool {
-        self.start == self.end && !self.is_quoted
+    /// Whether the field is empty and not quoted, or holds a word that means null. Quotes around nothing mean an empty
+    /// text.
+    #[inline]
+    pub(crate) fn is_null(self, bytes: &[u8], options: &SourceOptions) -> bool {
+        (self.start == self.end && !self.is_quoted)
+            || (!options.null_words.is_empty() && options.is_null_word(&self.bytes(bytes)))
     }
 
     /// The field without blanks around it.
@@ -231,16 +236,17 @@ pub(crate) fn parse_columns<K: FieldKey, W: Weight>(
     block: &TextBlock,
     layout: &CsvLayout,
     properties: &CsvProperties,
-    on_error: OnError,
+    context: &ParseContext<'_>,
 ) -> ParsedBlock<K, W> {
-    let mut parsed = ParsedBlock::of_block(block, on_error);
+    let mut parsed = ParsedBlock::of_block(block, context.on_error());
     let mut columns = properties.columns();
     let bytes = &block.bytes[..];
     let last_key = layout.source.max(layout.target.unwrap_or(0)).max(layout.weight.unwrap_or(0));
     let num_columns = (1 + last_key).max(properties.properties.len());
     // One search for a quote spares most blocks the search in each row.
     let has_quotes = memchr::memchr(b'"', &bytes[block.start..block.end]).is_some();
-    let row = CsvRowContext { bytes, layout, properties, num_columns, has_quotes, base: block.end };
+    let options = context.options;
+    let row = CsvRowContext { bytes, layout, properties, options, num_columns, has_quotes, base: block.end };
     let mut at = block.start;
     while at < block.end {
         let mut end = line_end(bytes, at);
@@ -300,6 +306,7 @@ struct CsvRowContext<'a> {
     bytes: &'a [u8],
     layout: &'a CsvLayout,
     properties: &'a CsvProperties,
+    options: &'a SourceOptions,
     num_columns: usize,
     /// Whether the block contains a quote, so that most blocks skip quote handling.
     has_quotes: bool,
@@ -350,7 +357,7 @@ impl CsvRowContext<'_> {
                 weight = Some(parse_weight(&token).ok_or_else(|| unexpected(weight_range(W::TYPE), Some(&token)))?);
             }
             if let Some(&Some(property)) = self.properties.properties.get(column) {
-                self.properties.push(property, field, bytes, &mut columns[property])?;
+                self.properties.push(property, field, bytes, self.options, &mut columns[property])?;
             }
         }
         match layout.num_columns {
@@ -416,6 +423,11 @@ impl CsvRowContext<'_> {
     fn key<K: FieldKey>(&self, field: CsvFieldRange, name: &str, extra: &mut Vec<u8>) -> Result<K, String> {
         // Blanks around a number mean nothing, but blanks may be part of a text.
         let field = if K::KIND == KeyKind::Integer { field.trimmed(self.bytes) } else { field };
+        let options = self.options;
+        if !options.null_words.is_empty() && options.is_null_word(&field.bytes(self.bytes)) {
+            let found = shown(&field.bytes(self.bytes));
+            return Err(format!("expected a {name}, {}, found {found}, which means null", K::RANGE));
+        }
         // Only a text with doubled quotes differs from its bytes in the block, so only such a text is copied.
         let key = if field.has_doubled_quotes {
             K::from_owned(&field.bytes(self.bytes), self.base, extra)

@@ -442,7 +442,7 @@ pub(crate) fn head_of(
         // A list of one faulty line.
         return Ok((None, 0));
     }
-    let properties = head.infer(&text[rows_start..]);
+    let properties = head.infer(&text[rows_start..], options);
     Ok((Some((head, properties.map_err(|what| bad(start, what))?)), num_comments))
 }
 
@@ -468,7 +468,7 @@ impl TableHead {
     ///
     /// # Errors
     /// Two properties have one name.
-    fn infer(&self, text: &[u8]) -> Result<PartProperties, String> {
+    fn infer(&self, text: &[u8], options: &SourceOptions) -> Result<PartProperties, String> {
         let mut found = PartProperties::default();
         let mut inferences = vec![Inference::default(); self.properties.len()];
         for (_, name, carried) in &self.properties {
@@ -477,7 +477,7 @@ impl TableHead {
         }
         // Without properties, no row needs a look.
         if !inferences.is_empty() {
-            self.for_each_row(text, |row| self.infer_row(row, &mut inferences));
+            self.for_each_row(text, |row| self.infer_row(row, options, &mut inferences));
         }
         for (column, ((place, _, carried), inference)) in self.properties.iter().zip(&inferences).enumerate() {
             found.places.push(*place);
@@ -491,7 +491,7 @@ impl TableHead {
     }
 
     /// Adds one row to the inferences, up to its first faulty field.
-    fn infer_row(&self, row: &[u8], inferences: &mut [Inference]) {
+    fn infer_row(&self, row: &[u8], options: &SourceOptions, inferences: &mut [Inference]) {
         let mut at = 0;
         let mut properties = self.properties.iter().zip(inferences).peekable();
         for column in 0.. {
@@ -499,7 +499,7 @@ impl TableHead {
             let Ok(Some(field)) = next_field(row, &mut at, row.len(), self.layout.delimiter, true) else { return };
             if *place == column
                 && let Some((_, inference)) = properties.next()
-                && !field.is_null()
+                && !field.is_null(row, options)
             {
                 // The type of a quoted value is that of its content, because many writers quote everything.
                 inference.add(&field.bytes(row));

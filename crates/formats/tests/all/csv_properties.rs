@@ -1,6 +1,6 @@
 //! Properties in text columns: names, types, nulls, and refused inputs.
 
-use anden_formats::{InputPath, KeyKind, OnError, Source, SourceOptions, WantedProperties};
+use anden_formats::{InputPath, KeyKind, OnError, Source, SourceOptions, Span, WantedProperties};
 use anden_graph::WeightType;
 use anden_graph::property::{PropertyColumn, PropertyType};
 
@@ -62,6 +62,31 @@ fn other_columns_are_properties() {
     assert_eq!(rows(&read.properties), ["0.5", "1.0", "1000.0"]);
     let options = SourceOptions { weights: Some(WeightType::F64), weight_column: Some("share".into()), ..all() };
     assert!(!schema(&[&path], &options).contains("share"));
+}
+
+#[test]
+fn null_words_are_null_in_any_column() {
+    let folder = Folder::new();
+    let text = "source,target,n,name,on\n1,2,NA,NA,2020-01-01\n2,3,7,\"NULL\", NA\n3,4,\"NA\",na,\n";
+    let path = folder.file("a.csv", text);
+    let null_words = vec!["NA".to_owned(), "NULL".to_owned()];
+    let options = SourceOptions { null_words: null_words.clone(), ..all() };
+    assert_eq!(schema(&[&path], &options), "n:i64 name:string on:date");
+    let read: Read<u32> = read_files::<u64, u32>(&[&path], &options).unwrap();
+    assert_eq!(rows(&read.properties), ["-|-|2020-01-01", "7|-|-", "-|na|-"]);
+    // Without the option, such words are text.
+    assert_eq!(schema(&[&path], &all()), "n:string name:string on:string");
+    // An empty word makes quotes around nothing null.
+    let quoted = folder.file("b.txt", "source target name\na b \"\"\n");
+    let empty = SourceOptions { null_words: vec![String::new()], keys: KeyKind::String, ..all() };
+    let read: Read<u32> = read_files::<Span, u32>(&[&quoted], &empty).unwrap();
+    assert_eq!(rows(&read.properties), ["-"]);
+    let keys = folder.file("c.csv", "source,target\na,NA\n");
+    let strings = SourceOptions { null_words, keys: KeyKind::String, ..all() };
+    assert_refused(
+        read_files::<Span, u32>(&[&keys], &strings),
+        "c.csv:2: expected a target, text in UTF-8, of 1 to 65535 bytes, found 'NA', which means null",
+    );
 }
 
 #[test]
@@ -193,7 +218,7 @@ fn string_keys_and_compressed_files_have_properties_too() {
     let packed = zstd::encode_all("source,target,n\nann,bob,1\nbob,\"c\"\"d\",\n".as_bytes(), 1).unwrap();
     let path = folder.file("a.csv.zst", packed);
     let options = SourceOptions { keys: KeyKind::String, ..all() };
-    let read: Read<u32> = read_files::<anden_formats::Span, u32>(&[&path], &options).unwrap();
+    let read: Read<u32> = read_files::<Span, u32>(&[&path], &options).unwrap();
     assert_eq!(read.edges, [("ann".into(), "bob".into()), ("bob".into(), "c\"d".into())]);
     assert_eq!(rows(&read.properties), ["1", "-"]);
 }
