@@ -71,6 +71,15 @@ def test_load_takes_a_delimiter(tmp_path: Path) -> None:
         anden.load(None, tmp_path / "edges.dat", delimiter="ab")
 
 
+def test_load_takes_null_words_and_epochs(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("source,target,n,time\n1,2,NA,1300000000\n2,3,7,NULL\n")
+    options = {"null": ["NA", "NULL"], "property_types": {"time": "epoch_s"}}
+    g = anden.load(None, tmp_path / "edges.csv", **options).view()
+    assert g.edges_between(1, 2)[0]["n"] is None and g.edges_between(2, 3)[0]["n"] == 7
+    assert g.edge_property("time").dtype == np.dtype("datetime64[us]")
+    assert anden.load(None, tmp_path / "edges.csv", null="NA").view().edge_property("n").dtype.kind != "O"
+
+
 @pytest.mark.parametrize("order", ["auto", "input", "degree", "hub", "bfs"])
 def test_answers_do_not_depend_on_the_order_of_ids(edges: Path, order: str) -> None:
     g = anden.load(None, edges, order=order).view()

@@ -8,6 +8,6 @@ pub use anden_engine::{Duplicates, IdOrder, InputReport, LoadOptions, LoadReport
 /// [`Error::InvalidInput`](crate::Error::InvalidInput).
 pub use anden_formats::Error as InputError;
 pub use anden_formats::{
-    ArrowInput, ColumnName, EdgeInput, Format, HeaderRule, InputColumns, InputPath, KeyKind, OnError, SourceOptions,
-    VertexInput, WantedProperties, parse_delimiter,
+    ArrowInput, ColumnName, EdgeInput, EpochUnit, Format, HeaderRule, InputColumns, InputPath, KeyKind, OnError,
+    SourceOptions, StatedType, VertexInput, WantedProperties, parse_delimiter,
 };

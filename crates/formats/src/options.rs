@@ -6,6 +6,7 @@ use anden_graph::property::{PropertySchema, PropertyType};
 use anden_graph::{GraphKind, WeightType};
 
 use crate::InputPath;
+use crate::epoch::{EpochUnit, StatedType};
 use crate::format::Format;
 use crate::{Error, Result};
 
@@ -180,6 +181,8 @@ pub struct SourceOptions {
     pub vertex_properties: WantedProperties,
     /// Types of vertex properties, which are then not inferred from text.
     pub vertex_types: Vec<(String, PropertyType)>,
+    /// Properties whose numbers count seconds or milliseconds since 1970, and become timestamps.
+    pub epochs: Vec<(String, EpochUnit)>,
     /// The meaning of a line with a single key.
     pub lone_keys: LoneKeys,
     /// The bytes of a block of text, and the largest length of a line. METIS lines may be longer.
@@ -199,6 +202,21 @@ pub fn parse_delimiter(text: &str) -> Option<u8> {
 }
 
 impl SourceOptions {
+    /// States the types of properties of edges and of vertices.
+    pub fn state_types(&mut self, types: &[(String, StatedType)]) {
+        for (name, stated) in types {
+            let property_type = match stated {
+                StatedType::Property(property_type) => *property_type,
+                StatedType::Epoch(unit) => {
+                    self.epochs.push((name.clone(), *unit));
+                    PropertyType::Timestamp
+                }
+            };
+            self.edge_types.push((name.clone(), property_type));
+            self.vertex_types.push((name.clone(), property_type));
+        }
+    }
+
     /// Whether a text is a word that means null.
     pub(crate) fn is_null_word(&self, text: &[u8]) -> bool {
         self.null_words.iter().any(|word| word.as_bytes() == text)
@@ -234,6 +252,7 @@ impl Default for SourceOptions {
             vertex_column: None,
             vertex_properties: WantedProperties::default(),
             vertex_types: Vec::new(),
+            epochs: Vec::new(),
             lone_keys: LoneKeys::default(),
             block_bytes: 4 << 20,
         }

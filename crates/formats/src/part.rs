@@ -10,6 +10,7 @@ use anden_graph::property::{Inference, PropertySchema};
 
 use crate::chunk::AnyInputChunk;
 use crate::compression::{HEAD_BYTES, decoded, read_head};
+use crate::epoch::{EpochUnit, StatedType};
 use crate::options::SourceOptions;
 use crate::outcome::{Fatal, PromisedTotals};
 use crate::serialized::SerializedGraph;
@@ -116,11 +117,31 @@ pub(crate) struct PartProperties {
     pub(crate) inferred: Vec<Option<Inference>>,
     /// By property: its column in the text.
     pub(crate) places: Vec<usize>,
+    /// By property: the unit of numbers that become timestamps. Shorter if later properties have none.
+    pub(crate) epochs: Vec<Option<EpochUnit>>,
 }
 
 impl PartProperties {
     /// The inference behind the type of a property, if the type is not stated.
     pub(crate) fn inference(&self, property: usize) -> Option<Inference> {
         self.inferred.get(property).copied().flatten()
+    }
+
+    /// The unit of a property whose numbers become timestamps.
+    pub(crate) fn epoch(&self, property: usize) -> Option<EpochUnit> {
+        self.epochs.get(property).copied().flatten()
+    }
+
+    /// Takes the numbers of a property as timestamps, unless it holds no numbers.
+    pub(crate) fn set_epoch(&mut self, property: usize, unit: EpochUnit) {
+        if self.inference(property).is_some() {
+            // Stated from now on, so that the timestamps of other inputs do not change how numbers are read.
+            self.inferred[property] = None;
+            self.own.set_type(property, StatedType::Epoch(unit).of_input());
+        }
+        if self.own.get(property).is_some_and(|(_, own)| own.is_numeric()) {
+            self.epochs.resize(self.epochs.len().max(property + 1), None);
+            self.epochs[property] = Some(unit);
+        }
     }
 }

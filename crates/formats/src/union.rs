@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use anden_base::message::shown;
 use anden_graph::property::{Inference, PropertyColumn, PropertySchema, PropertyType};
 
+use crate::epoch::EpochUnit;
 use crate::opened::OpenedInput;
 use crate::options::{SourceFacts, SourceOptions, WantedProperties};
 use crate::part::PartProperties;
@@ -23,6 +24,7 @@ pub(crate) fn unite(parts: &mut [OpenedInput], facts: &mut SourceFacts, options:
         (&options.vertex_properties, &options.vertex_types, &mut facts.vertex_properties),
     ];
     for (side, (wanted, said, schema)) in sides.into_iter().enumerate() {
+        parts.iter_mut().for_each(|part| take_epochs(&mut part.properties[side], options));
         *schema = united(parts, side, said)?;
         for part in parts.iter_mut() {
             let PartProperties { own, inferred, .. } = &mut part.properties[side];
@@ -41,6 +43,15 @@ pub(crate) fn unite(parts: &mut [OpenedInput], facts: &mut SourceFacts, options:
         }
     }
     Ok(())
+}
+
+/// Takes the columns that the caller names as numbers since 1970.
+fn take_epochs(properties: &mut PartProperties, options: &SourceOptions) {
+    for (name, unit) in &options.epochs {
+        if let Some(column) = properties.own.find(name) {
+            properties.set_epoch(column, *unit);
+        }
+    }
 }
 
 /// The error for a wanted property that no input has.
@@ -105,6 +116,7 @@ fn united(parts: &[OpenedInput], side: usize, said: &[(String, PropertyType)]) -
             columns[place].said = Some((PropertyType::String, part.path.clone()));
         }
         for (column, (name, own)) in part.properties[side].own.iter().enumerate() {
+            let own = part.properties[side].epoch(column).map_or(own, |_| PropertyType::Timestamp);
             let place = match schema.find(name) {
                 Some(place) => place,
                 None => {
@@ -149,6 +161,8 @@ pub(crate) struct Union {
     path: PathBuf,
     /// By joined column: the position of the input's own column.
     places: Vec<Option<usize>>,
+    /// By own column: the unit of numbers that become timestamps.
+    epochs: Vec<Option<EpochUnit>>,
     /// A joined column with one value in all rows of this input.
     value: Option<(usize, String)>,
 }
@@ -158,6 +172,7 @@ pub(crate) fn unions_of(part: &OpenedInput, facts: &SourceFacts) -> [Union; 2] {
     [(0, &facts.edge_properties), (1, &facts.vertex_properties)].map(|(side, schema)| Union {
         path: part.path.clone(),
         places: schema.iter().map(|(name, _)| part.properties[side].own.find(name)).collect(),
+        epochs: part.properties[side].epochs.clone(),
         value: part.said.property(side).and_then(|(name, value)| Some((schema.find(name)?, value.to_owned()))),
     })
 }
@@ -188,10 +203,15 @@ impl Union {
                 let Some(column) = place.and_then(|place| own.get_mut(place)?.take()) else {
                     return Ok(PropertyColumn::nulls(property_type, num_rows));
                 };
-                column.converted(property_type).map_err(|error| Error::Input {
+                let bad = |what: &dyn std::fmt::Display| Error::Input {
                     path: self.path.clone(),
-                    what: format!("column {}: {error}", shown(name.as_bytes())),
-                })
+                    what: format!("column {}: {what}", shown(name.as_bytes())),
+                };
+                let column = match place.and_then(|place| self.epochs.get(place).copied().flatten()) {
+                    Some(unit) => unit.timestamps(&column).map_err(|what| bad(&what))?,
+                    None => column,
+                };
+                column.converted(property_type).map_err(|error| bad(&error))
             });
         columns.collect()
     }

@@ -2,10 +2,9 @@
 
 use anden::changes::{ExpectedGraph, ExpectedWeights, Maintenance};
 use anden::load::{
-    Duplicates, EdgeInput, Format, HeaderRule, IdOrder, InputPath, OnError, SourceOptions, Spread, VertexInput,
-    WantedProperties, parse_delimiter,
+    Duplicates, EdgeInput, Format, HeaderRule, IdOrder, InputPath, OnError, SourceOptions, Spread, StatedType,
+    VertexInput, WantedProperties, parse_delimiter,
 };
-use anden::property::PropertyType;
 use anden::{AppendOptions, GraphKind, KeyScheme, LoadOptions, Options, WeightType};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyStringMethods};
@@ -80,14 +79,13 @@ fn wanted(value: &Bound<'_, PyAny>) -> Result<WantedProperties> {
 }
 
 /// Names and types of properties: a dict such as `{"size": "i64"}`.
-fn property_types(value: &Bound<'_, PyAny>) -> Result<Vec<(String, PropertyType)>> {
+fn property_types(value: &Bound<'_, PyAny>) -> Result<Vec<(String, StatedType)>> {
     let dict = value.cast::<PyDict>().map_err(|_| wrong_type("a dict of names and types is expected"))?;
     let mut types = Vec::with_capacity(dict.len());
     for (name, kind) in dict.iter() {
         let (name, kind): (String, String) = (name.extract()?, kind.extract()?);
-        let Some(found) = PropertyType::of_name(&kind) else {
-            let known: Vec<_> = PropertyType::ALL.iter().map(|(_, name)| *name).collect();
-            return Err(invalid(format!("'{kind}' is no type of a property: there are {}", known.join(", "))));
+        let Some(found) = StatedType::of_name(&kind) else {
+            return Err(invalid(format!("'{kind}' is no type of a property: there are {}", StatedType::names())));
         };
         types.push((name, found));
     }
@@ -167,7 +165,7 @@ fn format(value: &Bound<'_, PyAny>) -> Result<Option<Format>> {
 fn source_options(given: &mut Keywords<'_>, properties: WantedProperties) -> Result<SourceOptions> {
     let types = given.take_with("property_types", property_types)?.unwrap_or_default();
     let on_error = [(OnError::Stop, "stop"), (OnError::Skip, "skip")];
-    Ok(SourceOptions {
+    let mut options = SourceOptions {
         format: given.take_with("format", format)?.flatten(),
         on_error: given.take_word("on_error", &on_error)?.unwrap_or_default(),
         source_column: given.take("source_column")?,
@@ -184,10 +182,10 @@ fn source_options(given: &mut Keywords<'_>, properties: WantedProperties) -> Res
         vertices: given.take_with("vertices", vertex_inputs)?.unwrap_or_default(),
         vertex_column: given.take("vertex_column")?,
         vertex_properties: given.take_with("vertex_properties", wanted)?.unwrap_or(WantedProperties::All),
-        vertex_types: types.clone(),
-        edge_types: types,
         ..SourceOptions::default()
-    })
+    };
+    options.state_types(&types);
+    Ok(options)
 }
 
 fn has_whole_weights(input: &InputPath) -> bool {

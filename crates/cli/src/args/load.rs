@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use anden::load::{EdgeInput, Format, IdOrder, VertexInput, WantedProperties};
-use anden::property::PropertyType;
+use anden::load::{EdgeInput, Format, IdOrder, StatedType, VertexInput, WantedProperties};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
@@ -139,9 +138,10 @@ pub struct ReadingArgs {
     #[arg(long, value_name = "NAME,…", value_parser = parse::wanted)]
     pub properties: Option<WantedProperties>,
     /// Types of properties, in place of those detected at the beginning of the text: boolean, i64, u64, f32, f64, date,
-    /// timestamp (UTC; other time zones are converted), string, bytes
+    /// timestamp (UTC; other time zones are converted), string, bytes. epoch_s and epoch_ms take numbers of seconds or
+    /// milliseconds since 1970 as timestamps
     #[arg(long, value_name = "NAME:TYPE,…", value_delimiter = ',', value_parser = parse::property_type)]
-    pub property_types: Vec<(String, PropertyType)>,
+    pub property_types: Vec<(String, StatedType)>,
     /// Order of the ids. It decides what lies together in memory, not the answers. By key (auto), as keys appear
     /// (input), or by descending degree (degree). Also vertices above the mean degree before the others (hub), or as a
     /// breadth-first search meets them (bfs). Append takes input only [default: auto]

@@ -4,8 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anden::load::{EdgeInput, InputPath, VertexInput, WantedProperties, parse_delimiter};
-use anden::property::PropertyType;
+use anden::load::{EdgeInput, InputPath, StatedType, VertexInput, WantedProperties, parse_delimiter};
 use anden::session::parse_size;
 
 /// Parses a number of threads, from 1 to 4,096.
@@ -132,14 +131,11 @@ pub fn mark(text: &str) -> Result<u8, String> {
 }
 
 /// Parses a property with its type: `size:i64`. A name may contain colons, a type cannot.
-pub fn property_type(text: &str) -> Result<(String, PropertyType), String> {
+pub fn property_type(text: &str) -> Result<(String, StatedType), String> {
     // From the right, because only a name may contain colons.
     let split = text.rsplit_once(':').filter(|(name, _)| !name.is_empty());
-    let found = split.and_then(|(name, of)| Some((name.to_owned(), PropertyType::of_name(of)?)));
-    found.ok_or_else(|| {
-        let types: Vec<_> = PropertyType::ALL.iter().map(|(_, name)| *name).collect();
-        format!("expected a name and a type as in size:i64, of the types {}", types.join(", "))
-    })
+    let found = split.and_then(|(name, of)| Some((name.to_owned(), StatedType::of_name(of)?)));
+    found.ok_or_else(|| format!("expected a name and a type as in size:i64, of the types {}", StatedType::names()))
 }
 
 /// Parses a number from 0 to 1.
@@ -218,7 +214,7 @@ mod tests {
         assert!(["", "a", "1", "\"", " ", "//", "§"].iter().all(|text| mark(text).is_err()));
         assert_eq!(wanted("a,b"), Ok(WantedProperties::Named(vec!["a".into(), "b".into()])));
         assert!(wanted("").is_err() && wanted("a,,b").is_err());
-        assert_eq!(property_type("a:b:text"), Ok(("a:b".into(), PropertyType::String)));
+        assert_eq!(property_type("a:b:text"), Ok(("a:b".into(), anden::property::PropertyType::String.into())));
         assert!(property_type("size").is_err() && property_type(":i64").is_err() && property_type("a:u128").is_err());
     }
 }

@@ -126,7 +126,7 @@ fn options(args: &LoadArgs) -> Result<LoadOptions> {
 
 /// The options for reading inputs; `properties` is the default choice of edge properties.
 pub fn sources(args: &ReadingArgs, format: Option<Format>, properties: WantedProperties) -> SourceOptions {
-    SourceOptions {
+    let mut sources = SourceOptions {
         format,
         on_error: if args.on_error == LoadOnError::Skip { OnError::Skip } else { OnError::Stop },
         source_column: args.source_column.clone(),
@@ -147,10 +147,10 @@ pub fn sources(args: &ReadingArgs, format: Option<Format>, properties: WantedPro
         vertices: args.vertices.clone(),
         vertex_column: args.vertex_column.clone(),
         vertex_properties: args.vertex_properties.clone(),
-        vertex_types: args.property_types.clone(),
-        edge_types: args.property_types.clone(),
         ..SourceOptions::default()
-    }
+    };
+    sources.state_types(&args.property_types);
+    sources
 }
 
 /// The order of ids, by either of its names.

@@ -125,3 +125,20 @@ fn bad_columns_are_told_with_their_place() {
     assert_eq!(scene.json(&["snapshots", "db"])["snapshots"].as_array().map(Vec::len), Some(2));
     scene.anden(&["load", "db2", "edges.csv", "--property-types", "born"]).refused(&["a name and a type"]);
 }
+
+/// A list of edges with epoch seconds, and CSV with words for null.
+#[test]
+fn epochs_and_null_words_are_read() {
+    let scene = Scene::new();
+    scene.write("a.txt", "1 2 1300000000\n2 3 1300000100\n");
+    scene.anden(&["load", "a", "a.txt", "--columns", "u,v,time:epoch_s"]).succeeded();
+    let exported = scene.anden(&["export", "a", "-", "--format", "csv"]).succeeded().stdout;
+    let expected = "source,target,time:timestamp\n1,2,2011-03-13T07:06:40Z\n2,3,2011-03-13T07:08:20Z\n";
+    assert_eq!(exported, expected);
+    scene.write("b.csv", "source,target,time,n\n1,2,1300000000000,NA\n2,3,NULL,7\n");
+    let options = ["--property-types", "time:epoch_ms", "--null", "NA", "--null", "NULL"];
+    scene.anden(&[&["load", "b", "b.csv"], &options[..]].concat()).succeeded();
+    let exported = scene.anden(&["export", "b", "-", "--format", "csv"]).succeeded().stdout;
+    assert_eq!(exported, "source,target,time:timestamp,n:i64\n1,2,2011-03-13T07:06:40Z,\n2,3,,7\n");
+    scene.anden(&["load", "c", "b.csv", "--property-types", "n:epoch"]).refused(&["epoch_s, epoch_ms"]);
+}

@@ -14,6 +14,7 @@ use anden_graph::property::{ColumnBuilder, PropertyType};
 use super::rows::{RowEnd, row_end};
 use crate::blocks::TextBlock;
 use crate::chunk::ParseContext;
+use crate::epoch::EpochUnit;
 use crate::key::FieldKey;
 use crate::lines::{ParsedBlock, is_comment, line_end, trimmed};
 use crate::number::{parse_weight, weight_range};
@@ -62,6 +63,8 @@ pub(crate) struct CsvProperties {
     properties: Vec<Option<usize>>,
     /// By property: its name for messages, its type, and whether the type is inferred.
     types: Vec<(String, PropertyType, bool)>,
+    /// By property: the unit of numbers that become timestamps.
+    epochs: Vec<Option<EpochUnit>>,
 }
 
 impl CsvProperties {
@@ -72,7 +75,8 @@ impl CsvProperties {
             properties[place] = Some(property);
             types.push((name.to_owned(), property_type, of.inference(property).is_some()));
         }
-        Self { properties, types }
+        let epochs = (0..types.len()).map(|property| of.epoch(property)).collect();
+        Self { properties, types, epochs }
     }
 
     /// Columns without rows.
@@ -97,10 +101,20 @@ impl CsvProperties {
             to.push_nulls(1);
             return Ok(());
         }
-        to.push_text(&field.bytes(bytes)).map_err(|what| {
+        let text = field.bytes(bytes);
+        // Checked here, where the line is known.
+        let pushed = match self.epochs[property] {
+            Some(unit) => unit.check(&text).and_then(|()| to.push_text(&text)),
+            None => to.push_text(&text),
+        };
+        pushed.map_err(|what| {
             let (name, property_type, is_inferred) = &self.types[property];
             let name = shown(name.as_bytes());
+            let is_number = text.iter().all(u8::is_ascii_digit);
             match is_inferred {
+                false if *property_type == PropertyType::Timestamp && is_number => {
+                    format!("column {name}: {what}: the types epoch_s and epoch_ms take numbers since 1970")
+                }
                 false => format!("column {name}: {what}"),
                 true => format!(
                     "column {name}: {what}: the lines at the beginning have type {property_type}; --property-types {} \

@@ -17,6 +17,7 @@ use super::fields::{BLANKS, CsvLayout, next_field};
 use super::rows::{RowEnd, closing_quote, row_end};
 use crate::columns::{EdgeRoles, TableColumnNames, is_unnamed};
 use crate::compression::HEAD_BYTES;
+use crate::epoch::StatedType;
 use crate::lines::line_end;
 use crate::number::{parse_u64, parse_weight};
 use crate::options::{ColumnName, HeaderRule, KeyKind, LoneKeys, SourceOptions, WantedProperties};
@@ -47,7 +48,7 @@ pub(crate) struct TableHead {
     /// Notes for users about the table.
     pub(crate) notes: Vec<String>,
     /// The property columns: their positions, names, and the types that the names carry.
-    properties: Vec<(usize, String, Option<PropertyType>)>,
+    properties: Vec<(usize, String, Option<StatedType>)>,
 }
 
 /// The kind of a table in text.
@@ -60,8 +61,8 @@ pub(crate) struct TableKind {
 }
 
 /// Splits a column name from the type that it may carry.
-fn name_and_type(name: &str) -> (&str, Option<PropertyType>) {
-    let carried = name.rsplit_once(':').and_then(|(name, found)| Some((name, PropertyType::of_name(found)?)));
+fn name_and_type(name: &str) -> (&str, Option<StatedType>) {
+    let carried = name.rsplit_once(':').and_then(|(name, found)| Some((name, StatedType::of_name(found)?)));
     carried.map_or((name, None), |(name, found)| (name, Some(found)))
 }
 
@@ -472,8 +473,9 @@ impl TableHead {
         let mut found = PartProperties::default();
         let mut inferences = vec![Inference::default(); self.properties.len()];
         for (_, name, carried) in &self.properties {
-            let added = found.own.add(name.clone(), carried.unwrap_or(PropertyType::String));
+            let added = found.own.add(name.clone(), carried.map_or(PropertyType::String, StatedType::of_input));
             added.map_err(|error| error.to_string())?;
+            found.epochs.push(carried.and_then(StatedType::epoch));
         }
         // Without properties, no row needs a look.
         if !inferences.is_empty() {

@@ -1,6 +1,8 @@
 //! Properties in text columns: names, types, nulls, and refused inputs.
 
-use anden_formats::{InputPath, KeyKind, OnError, Source, SourceOptions, Span, WantedProperties};
+use anden_formats::{
+    EpochUnit, InputPath, KeyKind, OnError, Source, SourceOptions, Span, StatedType, WantedProperties,
+};
 use anden_graph::WeightType;
 use anden_graph::property::{PropertyColumn, PropertyType};
 
@@ -86,6 +88,49 @@ fn null_words_are_null_in_any_column() {
     assert_refused(
         read_files::<Span, u32>(&[&keys], &strings),
         "c.csv:2: expected a target, text in UTF-8, of 1 to 65535 bytes, found 'NA', which means null",
+    );
+}
+
+#[test]
+fn numbers_since_1970_are_timestamps() {
+    let folder = Folder::new();
+    let list = folder.file("a.txt", "1 2 1300000000\n2 3 1300000100.5\n");
+    let columns = ["u", "v", "time:epoch_s"].map(str::to_owned).to_vec();
+    let by_name = SourceOptions { columns: Some(columns), ..all() };
+    assert_eq!(schema(&[&list], &by_name), "time:timestamp");
+    let read: Read<u32> = read_files::<u64, u32>(&[&list], &by_name).unwrap();
+    let times = ["2011-03-13T07:06:40Z", "2011-03-13T07:08:20.5Z"];
+    assert_eq!(rows(&read.properties), times);
+    // By option, also beside a file of timestamps.
+    let numbers = folder.file("b.csv", "source,target,time,n\n1,2,1300000000000,5\n1,3,,6\n");
+    let texts = folder.file("c.csv", "source,target,time:timestamp\n2,3,2011-03-13T07:08:20.5Z\n");
+    let mut by_option = all();
+    by_option.state_types(&[("time".to_owned(), StatedType::Epoch(EpochUnit::Milliseconds))]);
+    assert_eq!(schema(&[&numbers, &texts], &by_option), "time:timestamp n:i64");
+    let read: Read<u32> = read_files::<u64, u32>(&[&numbers, &texts], &by_option).unwrap();
+    assert_eq!(rows(&read.properties), [format!("{}|5", times[0]), "-|6".to_owned(), format!("{}|-", times[1])]);
+    // JSON lines and files of vertices, likewise.
+    let lines = folder.file("d.jsonl", "{\"source\":1,\"target\":2,\"time\":1300000000000}\n");
+    let read: Read<u32> = read_files::<u64, u32>(&[&lines], &by_option).unwrap();
+    assert_eq!(rows(&read.properties), times[..1]);
+    let vertices = folder.file("e.csv", "id,time\n7,1300000000000\n");
+    let with_vertices = SourceOptions { vertices: vec![vertices.into()], ..by_option.clone() };
+    let read: Read<u32> = read_files::<u64, u32>(&[&lines], &with_vertices).unwrap();
+    assert_eq!(rows(&read.vertex_properties), times[..1]);
+    let large = folder.file("f.csv", "source,target,time\n1,2,1e30\n");
+    assert_refused(
+        read_files::<u64, u32>(&[&large], &by_option),
+        "f.csv:2: column 'time': expected milliseconds since 1970 within 64 bits of microseconds, found 1e30",
+    );
+    let numbers = folder.file("h.csv", "source,target,time:timestamp\n1,2,1300000000\n");
+    assert_refused(
+        read_files::<u64, u32>(&[&numbers], &all()),
+        "found '1300000000': the types epoch_s and epoch_ms take numbers since 1970",
+    );
+    let words = folder.file("g.csv", "source,target,time\n1,2,noon\n");
+    assert_refused(
+        read_files::<u64, u32>(&[&words], &by_option),
+        "g.csv:2: column 'time': expected a number of type f64, found 'noon'",
     );
 }
 
