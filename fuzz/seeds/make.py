@@ -31,6 +31,11 @@ seed("csv", "header", b"\0" + b"source,target,weight\n1,2,3\n\n4 , 5,6\r\n")
 seed("csv", "quotes", b"\3" + b'from;to;cost\n"a ""b""";c;1.5\n " x" ;y;2\n')
 seed("csv", "lines", b"\x0d" + b'u,v,note\n"a\n""b""","c\n",\r\nx,"y","\n"\n"d,e\nf,g\n')
 seed("csv", "tabs", b"\6" + b"# made\n1\t2\t0.5\n3\tx\t1\n5\t6\t\n")
+BULK = b'id:ID(P){label:Q},name:string,:LABEL,t:epoch_ms,tags:string[],x:IGNORE\n'
+seed("csv", "bulk_vertices", b"\x0d" + BULK + b'a,Ann,"A;B",1300000000000,x;y,\nb,NA,,,,\n')
+seed("csv", "bulk_edges", b"\x0d" + b":START_ID(P),:END_ID(Q),:TYPE,w:double\na,b,KNOWS,0.5\na,,X,\n")
+seed("csv", "neptune", b"\x0d" + b"~id,~from,~to,~label,d:Date\ne1,a,b,knows,2020-01-01\n")
+seed("csv", "ldbc", b"\x08" + b"Person.id|Person.id|creationDate\n933|4139|2010-03-13T07:37:21.718+0000\n")
 seed("dimacs", "road", b"\2" + b"c road\np sp 4 3\na 1 2 803\nc x\na 2 1 803\na 4 1 7\n")
 seed("dimacs", "lies", b"\0" + b"p sp 2 9\na 1 3 1\n")
 BANNER = b"%%MatrixMarket matrix coordinate "

@@ -29,13 +29,15 @@ pub(crate) struct InputCollector<'a> {
     pub(crate) options: &'a SourceOptions,
     pub(crate) parts: Vec<OpenedInput>,
     pub(crate) facts: SourceFacts,
+    /// Whether a file has the name of edges between two kinds of LDBC's social network.
+    pub(crate) has_relations: bool,
     listings: Vec<(PathBuf, PathBuf)>,
 }
 
 impl<'a> InputCollector<'a> {
     pub(crate) fn new(options: &'a SourceOptions) -> Self {
         let facts = SourceFacts { input_bytes: Some(0), ..SourceFacts::default() };
-        Self { options, parts: Vec::new(), facts, listings: Vec::new() }
+        Self { options, parts: Vec::new(), facts, has_relations: false, listings: Vec::new() }
     }
 
     /// Adds an input of edges. Returns the part, to which the caller adds properties and promises.

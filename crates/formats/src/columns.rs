@@ -297,6 +297,15 @@ impl TableColumnNames {
         named
     }
 
+    /// The weight column under a header that states its other roles.
+    ///
+    /// # Errors
+    /// The column that an option names does not exist, or neither the option nor names identify one.
+    pub(crate) fn weight_role(&self, options: &SourceOptions) -> Result<usize, String> {
+        let asked = self.asked("--weight-column", options.weight_column.as_deref())?;
+        asked.map_or_else(|| self.weight(|_| true), Ok)
+    }
+
     /// The weight column if no option names it.
     fn weight(&self, can_be: impl Fn(usize) -> bool) -> Result<usize, String> {
         let likeliest = self.places_of(|name| name == WEIGHT_NAMES[0]);

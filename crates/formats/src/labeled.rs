@@ -24,13 +24,45 @@ impl Said {
         let value = [&self.edge_type, &self.labels][side].as_deref();
         value.map(|value| ([TYPE_PROPERTY, LABELS_PROPERTY][side], value))
     }
+
+    /// The facts among these whose properties the options ask for. Without an option for the file, types
+    /// and labels are properties like others.
+    pub(crate) fn wanted(mut self, options: &SourceOptions) -> Self {
+        self.edge_type = self.edge_type.filter(|_| options.edge_properties.wants(TYPE_PROPERTY));
+        self.labels = self.labels.filter(|_| options.vertex_properties.wants(LABELS_PROPERTY));
+        self
+    }
+
+    /// These facts, and where they are silent those of a header.
+    pub(crate) fn or(&self, header: &Self) -> Self {
+        let or = |said: &Option<String>, header: &Option<String>| said.clone().or_else(|| header.clone());
+        Self {
+            edge_type: or(&self.edge_type, &header.edge_type),
+            labels: or(&self.labels, &header.labels),
+            spaces: Spaces {
+                source: or(&self.spaces.source, &header.spaces.source),
+                target: or(&self.spaces.target, &header.spaces.target),
+            },
+        }
+    }
 }
 
 /// The key spaces of sources and targets. Keys of vertices use the space of sources.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spaces {
     source: Option<String>,
     target: Option<String>,
+}
+
+impl Spaces {
+    pub(crate) fn new(source: Option<String>, target: Option<String>) -> Self {
+        Self { source, target }
+    }
+
+    /// The names of the spaces.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        [&self.source, &self.target].into_iter().flatten().map(String::as_str)
+    }
 }
 
 impl From<&VertexInput> for Said {
@@ -52,11 +84,7 @@ pub(crate) fn check(options: &SourceOptions) -> Result<()> {
     let of_vertices = options.vertices.iter().map(|input| &input.space);
     let of_edges = options.edges.iter().flat_map(|input| [&input.source_space, &input.target_space]);
     for space in of_vertices.chain(of_edges).flatten() {
-        if space.is_empty() || space.contains(SPACE_SEPARATOR) {
-            return Err(Error::Parameter(format!(
-                "a key space is a name without '{SPACE_SEPARATOR}', not \"{space}\""
-            )));
-        }
+        check_space(space)?;
         if options.keys != KeyKind::String {
             let what = format!("keys in the space \"{space}\" are text: key spaces need --ids string");
             return Err(Error::Parameter(what));
@@ -68,6 +96,14 @@ pub(crate) fn check(options: &SourceOptions) -> Result<()> {
     match types.chain(labels).find(|(_, name)| name.is_empty()) {
         Some((what, _)) => Err(Error::Parameter(format!("{what} has at least one character"))),
         None => Ok(()),
+    }
+}
+
+/// Refuses a name that is not one of a key space.
+pub(crate) fn check_space(space: &str) -> Result<()> {
+    match space.is_empty() || space.contains(SPACE_SEPARATOR) {
+        true => Err(Error::Parameter(format!("a key space is a name without '{SPACE_SEPARATOR}', not \"{space}\""))),
+        false => Ok(()),
     }
 }
 

@@ -32,6 +32,7 @@ mod format;
 pub mod generated;
 mod gzip_members;
 mod input_format;
+mod input_keys;
 mod key;
 mod labeled;
 mod lines;

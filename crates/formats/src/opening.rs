@@ -16,7 +16,7 @@ use crate::{InputPath, Result};
 pub(crate) fn open_edges(input: &InputPath, said: &Said, to: &mut InputCollector<'_>) -> Result<()> {
     let first = to.parts.len();
     open_input(input, to)?;
-    to.parts[first..].iter_mut().for_each(|part| part.said = said.clone());
+    to.parts[first..].iter_mut().for_each(|part| part.said = said.or(&part.said));
     Ok(())
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn open_vertices(input: &InputPath, said: &Said, to: &mut InputCollec
         InputPath::Arrow(rows) => rows.open_vertices(probe, to)?,
         _ => reader_of(&probe, to.options)?.open_vertices(probe, to)?,
     }
-    to.parts[first..].iter_mut().for_each(|part| part.said = said.clone());
+    to.parts[first..].iter_mut().for_each(|part| part.said = said.or(&part.said));
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! A format is one file or folder here, a `mod` line, and a line in [`READERS`]. The command line, its help and its
 //! completions, the detection by name and by content, and messages take the formats from this table.
 
+mod bulk;
 mod csv;
 mod dimacs;
 mod edge_list;
@@ -38,6 +39,8 @@ static READERS: &[&dyn InputFormat] = &[
     &parquet::Parquet,
     &graphml::GraphMl,
     &jsonl::JsonLines,
+    &bulk::NEO4J,
+    &bulk::NEPTUNE,
 ];
 
 impl Format {

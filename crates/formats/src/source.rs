@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use crate::chunk::{ParseContext, ParsedChunk, parse_chunk};
 use crate::collector::{CollectedInputs, InputCollector};
+use crate::input_keys::settle_spaces;
 use crate::key::FieldKey;
 use crate::labeled::{Said, Spaces, check};
 use crate::lines::ParsedBlock;
@@ -49,6 +50,7 @@ impl Source {
     /// name promises. Weights are requested and missing, or two inputs contradict each other.
     pub fn open(inputs: &[InputPath], options: SourceOptions) -> Result<Self> {
         let mut collector = InputCollector::new(&options);
+        collector.has_relations = options.has_relations(inputs);
         check(&options)?;
         for input in &options.vertices {
             open_vertices(&input.path, &input.into(), &mut collector)?;
@@ -60,6 +62,7 @@ impl Source {
             open_edges(&input.path, &input.into(), &mut collector)?;
         }
         let CollectedInputs { mut parts, mut facts, serialized, listings } = collector.finish();
+        settle_spaces(&mut parts, options.keys)?;
         unite(&mut parts, &mut facts, &options)?;
         Ok(Self { parts, options, facts, serialized, bytes_read: Arc::default(), listings })
     }

@@ -2,7 +2,7 @@
 
 use anden::changes::{ExpectedGraph, ExpectedWeights, Maintenance};
 use anden::load::{
-    Duplicates, EdgeInput, Format, HeaderRule, IdOrder, InputPath, OnError, SourceOptions, Spread, StatedType,
+    Duplicates, EdgeInput, Format, HeaderRule, IdOrder, InputPath, KeyKind, OnError, SourceOptions, Spread, StatedType,
     VertexInput, WantedProperties, parse_delimiter,
 };
 use anden::{AppendOptions, GraphKind, KeyScheme, LoadOptions, Options, WeightType};
@@ -257,14 +257,15 @@ pub fn load_options(given: &mut Keywords<'_>, inputs: &[InputPath]) -> Result<Lo
         None => inputs.iter().chain(source.edges.iter().map(|edges| &edges.path)).all(has_whole_weights),
     };
     let usual = if is_whole { WeightType::U32 } else { WeightType::F64 };
-    let has_spaces = source.edges.iter().any(|input| input.source_space.is_some())
-        || source.vertices.iter().any(|input| input.space.is_some());
-    let usual_keys = if has_spaces { KeyScheme::String } else { KeyScheme::Integer };
+    let usual_keys = || match source.usual_keys(inputs) {
+        KeyKind::String => KeyScheme::String,
+        KeyKind::Integer => KeyScheme::Integer,
+    };
     let graph = Options {
         graph_kind: kind.graph_kind.unwrap_or(GraphKind::Directed),
         multigraph: duplicates == Duplicates::Keep,
         ordered: kind.ordered,
-        keys: kind.keys.unwrap_or(usual_keys),
+        keys: kind.keys.unwrap_or_else(usual_keys),
         weight_type: kind.weight_type.or_else(|| is_weighted.then_some(usual)),
         in_edges: !kind.out_only,
         // The load sets this if the inputs have property columns.

@@ -17,6 +17,7 @@ Examples:
   anden load web.anden links.csv --vertices sites.csv  names, sizes and so on as properties of vertices
   anden load social.anden --ids string --vertices Person=people.csv --edges KNOWS=knows.csv --edges LIKES=likes.csv
                                                        labels and types: `--label Person`, `--type KNOWS` ask for them
+  anden load social.anden people.csv posts.csv likes.csv           files for Neo4j or Neptune need no options
   anden load air.anden flights.parquet --ids string --multigraph   delays and so on as properties of edges
   zcat part-*.gz | anden load all.anden - --undirected --memory 4G";
 
@@ -61,8 +62,8 @@ pub struct LoadArgs {
     /// Store no in-edges: half the size, but some kernels need them
     #[arg(long)]
     pub out_only: bool,
-    /// Type of vertex keys: integer, string, or dense (0..n-1, the key is the id; mtx, metis and dimacs are shifted
-    /// from 1 to 0) [default: integer; string with key spaces]
+    /// Type of vertex keys: integer, string, or dense (0..n-1, the key is the id). Dense shifts mtx, metis and dimacs
+    /// from 1 to 0 [default: integer; string with key spaces or for text under :ID or ~id]
     #[arg(long, value_enum, value_name = "KIND")]
     pub ids: Option<LoadIds>,
     /// Spread the edges at random over this many snapshots
@@ -138,8 +139,8 @@ pub struct ReadingArgs {
     #[arg(long, value_name = "NAME,…", value_parser = parse::wanted)]
     pub properties: Option<WantedProperties>,
     /// Types of properties, in place of those detected at the beginning of the text: boolean, i64, u64, f32, f64, date,
-    /// timestamp (UTC; other time zones are converted), string, bytes. epoch_s and epoch_ms take numbers of seconds or
-    /// milliseconds since 1970 as timestamps
+    /// timestamp (UTC; other time zones are converted), string, bytes. Numbers of seconds or milliseconds since 1970
+    /// become timestamps by epoch_s and epoch_ms
     #[arg(long, value_name = "NAME:TYPE,…", value_delimiter = ',', value_parser = parse::property_type)]
     pub property_types: Vec<(String, StatedType)>,
     /// Order of the ids. It decides what lies together in memory, not the answers. By key (auto), as keys appear

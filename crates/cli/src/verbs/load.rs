@@ -22,7 +22,7 @@ pub fn execute(global: &Global, args: &LoadArgs) -> Result {
     let inputs: Vec<InputPath> = args.inputs.iter().map(|path| input(path)).collect();
     // A second reader of standard input would find nothing.
     require_one_stdin(&inputs, &args.reading)?;
-    let options = options(args)?;
+    let options = options(args, &inputs)?;
     let (session, watch) = session(global)?;
     // From here on, unfinished files of the database must not remain.
     watch.clean_up_from_here();
@@ -93,14 +93,19 @@ pub fn input(path: &Path) -> InputPath {
     if path == Path::new("-") { InputPath::Stdin } else { InputPath::File(path.to_owned()) }
 }
 
-fn options(args: &LoadArgs) -> Result<LoadOptions> {
+fn options(args: &LoadArgs, inputs: &[InputPath]) -> Result<LoadOptions> {
     let duplicates = duplicates(args.duplicates, args.multigraph)?;
     let LoadFormat(format) = args.reading.format;
     let weights = weight_type(args, format);
-    let keys = args.ids.map_or_else(|| usual_keys(&args.reading), key_scheme);
+    let source = sources(&args.reading, format, WantedProperties::All);
+    let usual_keys = || match source.usual_keys(inputs) {
+        KeyKind::String => KeyScheme::String,
+        KeyKind::Integer => KeyScheme::Integer,
+    };
+    let keys = args.ids.map_or_else(usual_keys, key_scheme);
     // Dense keys are read as integers; only the store treats them otherwise.
     let key_kind = if keys == KeyScheme::String { KeyKind::String } else { KeyKind::Integer };
-    let source = SourceOptions { weights, keys: key_kind, ..sources(&args.reading, format, WantedProperties::All) };
+    let source = SourceOptions { weights, keys: key_kind, ..source };
     let graph = Options {
         graph_kind: if args.undirected { GraphKind::Undirected } else { GraphKind::Directed },
         multigraph: duplicates == Duplicates::Keep,
@@ -178,16 +183,6 @@ pub fn duplicates(rule: Option<LoadDuplicates>, is_multigraph: bool) -> Result<D
         (Some(LoadDuplicates::Min), _) => Duplicates::Min,
         (None, _) => Duplicates::Auto,
     })
-}
-
-/// The default type of keys: strings if key spaces are given.
-fn usual_keys(reading: &ReadingArgs) -> KeyScheme {
-    let of_edges = reading.edges.iter().any(|input| input.source_space.is_some() || input.target_space.is_some());
-    // Key spaces prefix each key with text, as in `person:7`.
-    match of_edges || reading.vertices.iter().any(|input| input.space.is_some()) {
-        true => KeyScheme::String,
-        false => KeyScheme::Integer,
-    }
 }
 
 pub fn key_scheme(ids: LoadIds) -> KeyScheme {

@@ -105,3 +105,19 @@ fn inputs_that_do_not_fit_are_refused() {
     scene.write("a=b.csv", "source,target\n1,2\n");
     scene.anden(&["load", "other", "knows.csv", "--vertices", "./a=b.csv", "--vertex-column", "source"]).succeeded();
 }
+
+/// A user lists the files, in any order; their headers say the rest.
+#[test]
+fn bulk_headers_need_no_options() {
+    let scene = Scene::new();
+    scene.write("people.csv", "id:ID(Person),name:string,:LABEL\n1,Ann,Person\n2,Bob,Person;Admin\n");
+    scene.write("posts.csv", ":ID(Post),text,:LABEL\n1,hello,Post\n");
+    scene.write("likes.csv", ":START_ID(Person),:END_ID(Post),:TYPE\n1,1,LIKES\n2,1,LIKES\n");
+    scene.write("more.csv", ":START_ID(Person),:END_ID(Person),:TYPE\n1,2,KNOWS\n");
+    let report = scene.json(&["load", "db", "likes.csv", "people.csv", "posts.csv"]);
+    assert_eq!((&report["vertices"], &report["edges"], &report["notes"]), (&json!(3), &json!(2), &json!([])));
+    scene.anden(&["append", "db", "more.csv"]).succeeded();
+    assert_eq!(scene.json(&["query", "db", "neighbors", "Person:1", "--type", "KNOWS"])["result"], json!(["Person:2"]));
+    assert_eq!(scene.json(&["run", "db", "wcc", "--label", "Admin"])["vertices"], json!(1));
+    scene.anden(&["load", "x", "likes.csv", "--ids", "integer"]).failed(&["key spaces need --ids string"]);
+}

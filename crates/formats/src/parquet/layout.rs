@@ -117,10 +117,22 @@ impl RowLayout {
         }
     }
 
+    /// Whether each row is an edge.
+    pub(crate) fn is_of_edges(&self) -> bool {
+        self.target.is_some()
+    }
+
     /// All columns that are read.
     pub(super) fn all(&self) -> impl Iterator<Item = usize> {
         let keys = [Some(self.source), self.target, self.weight].into_iter().flatten();
         keys.chain(self.properties.iter().copied())
+    }
+}
+
+impl ParquetFile {
+    /// The names of the columns with one value per row.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.leaves.iter().filter(|leaf| leaf.repeated.is_none()).map(|leaf| &leaf.name[..]).collect()
     }
 }
 

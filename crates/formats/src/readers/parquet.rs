@@ -9,11 +9,12 @@ use crate::chunk::{AnyInputChunk, InputChunk, ParseContext, ParsedChunk, columns
 use crate::collector::InputCollector;
 use crate::input_format::{InputFormat, Recognition};
 use crate::key::FieldKey;
-use crate::options::ColumnName;
+use crate::options::{ColumnName, InputColumns, SourceOptions};
 use crate::outcome::Fatal;
 use crate::parquet::{ParquetFile, RowLayout, RowRange, bytes_of, read_rows};
 use crate::part::{InputContent, InputReader, InputStart};
 use crate::probe::InputProbe;
+use crate::table::LdbcTable;
 use crate::unnamed_columns::leave_out;
 
 /// The format.
@@ -35,21 +36,71 @@ impl InputFormat for Parquet {
     fn open(&self, mut input: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
         let file = input.take_file()?;
         let file = Arc::new(ParquetFile::open(&input.path, file)?);
-        let (layout, properties) = RowLayout::of_edges(&file, to.options)?;
-        to.direction_known(&input.path, None)?;
-        describe(&input, &file, &layout, true, to);
-        to.push(input, Box::new(ParquetInput { file, layout: Arc::new(layout) })).properties[0] = properties;
-        Ok(())
+        let table = ldbc_table(&file, &input, to);
+        match table.as_ref().is_some_and(|table| table.target.is_none()) {
+            true => add_vertices(input, file, table, to),
+            false => add_edges(input, file, table, to),
+        }
     }
 
     fn open_vertices(&self, mut input: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
         let file = input.take_file()?;
         let file = Arc::new(ParquetFile::open(&input.path, file)?);
-        let (layout, properties) = RowLayout::of_vertices(&file, to.options)?;
-        describe(&input, &file, &layout, false, to);
-        to.push_vertices(input, Box::new(ParquetInput { file, layout: Arc::new(layout) })).properties[1] = properties;
-        Ok(())
+        let table = ldbc_table(&file, &input, to).filter(|table| table.target.is_none());
+        add_vertices(input, file, table, to)
     }
+}
+
+/// The columns of a file of LDBC's social network, unless options name columns.
+fn ldbc_table(file: &ParquetFile, input: &InputProbe, to: &InputCollector<'_>) -> Option<LdbcTable> {
+    let SourceOptions { source_column, target_column, vertex_column, .. } = to.options;
+    let is_asked = source_column.is_some() || target_column.is_some() || vertex_column.is_some();
+    LdbcTable::of(&file.names(), &input.path, to.has_relations).filter(|_| !is_asked)
+}
+
+fn add_edges(
+    input: InputProbe,
+    file: Arc<ParquetFile>,
+    table: Option<LdbcTable>,
+    to: &mut InputCollector<'_>,
+) -> Result<()> {
+    let mut options = to.options.clone();
+    if let Some(LdbcTable { source, target: Some(target), .. }) = table {
+        [options.source_column, options.target_column] =
+            [source, target].map(|place| Some(file.names()[place].to_owned()));
+    }
+    let (layout, properties) = RowLayout::of_edges(&file, &options)?;
+    to.direction_known(&input.path, None)?;
+    // Each table of edges has its own names of columns, which need no note.
+    let mut columns = layout.columns(&file);
+    if table.is_some() && to.facts.columns.source.is_some() {
+        (columns.source, columns.target) = (None, None);
+    }
+    describe(&input, &file, &layout, columns, to);
+    // Each of these columns has its own note with the reason.
+    leave_out(&mut to.facts, RowLayout::unread(&file).map(|column| ColumnName::Name(column.to_owned())));
+    let said = table.map(|table| table.said.wanted(to.options)).unwrap_or_default();
+    let part = to.push(input, Box::new(ParquetInput { file, layout: Arc::new(layout) }));
+    (part.properties[0], part.said) = (properties, said);
+    Ok(())
+}
+
+fn add_vertices(
+    input: InputProbe,
+    file: Arc<ParquetFile>,
+    table: Option<LdbcTable>,
+    to: &mut InputCollector<'_>,
+) -> Result<()> {
+    let mut options = to.options.clone();
+    if let Some(LdbcTable { source, .. }) = table {
+        options.vertex_column = Some(file.names()[source].to_owned());
+    }
+    let (layout, properties) = RowLayout::of_vertices(&file, &options)?;
+    describe(&input, &file, &layout, layout.columns(&file), to);
+    let said = table.map(|table| table.said.wanted(to.options)).unwrap_or_default();
+    let part = to.push_vertices(input, Box::new(ParquetInput { file, layout: Arc::new(layout) }));
+    (part.properties[1], part.said) = (properties, said);
+    Ok(())
 }
 
 /// Notes the columns of a file of edges or vertices.
@@ -57,19 +108,14 @@ fn describe(
     input: &InputProbe,
     file: &ParquetFile,
     layout: &RowLayout,
-    is_of_edges: bool,
+    columns: InputColumns,
     to: &mut InputCollector<'_>,
 ) {
     to.facts.notes.extend(layout.notes(file));
-    let options = to.options;
-    let wanted = if is_of_edges { &options.edge_properties } else { &options.vertex_properties };
-    let columns = layout.columns(file);
+    let is_of_edges = layout.is_of_edges();
+    let wanted = if is_of_edges { &to.options.edge_properties } else { &to.options.vertex_properties };
     let hint = to.hint(&columns, wanted);
     to.describe(&input.path, columns, is_of_edges, hint);
-    if is_of_edges {
-        // Each of these columns has its own note with the reason.
-        leave_out(&mut to.facts, RowLayout::unread(file).map(|column| ColumnName::Name(column.to_owned())));
-    }
 }
 
 /// A file as an input.

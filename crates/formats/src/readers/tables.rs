@@ -95,7 +95,7 @@ pub(super) fn open_vertex_list(input: InputProbe, num_promised: Option<u64>, to:
 /// # Errors
 /// The input cannot be read, or its first row does not identify the columns.
 pub(super) fn open_table(input: InputProbe, kind: TableKind, to: &mut InputCollector<'_>) -> Result<()> {
-    let TableKind { has_blanks, is_of_vertices } = kind;
+    let TableKind { has_blanks, mut is_of_vertices } = kind;
     let takes_no_mark = has_blanks && !is_of_vertices && to.options.lone_keys == LoneKeys::Refuse;
     // A list has fixed marks, so another mark would have no effect.
     if let Some(mark) = to.options.comment.filter(|mark| takes_no_mark && !b"#%".contains(mark)) {
@@ -111,21 +111,29 @@ pub(super) fn open_table(input: InputProbe, kind: TableKind, to: &mut InputColle
     let is_part = |head: &&TableHead| (head.layout.delimiter == BLANKS) == has_blanks;
     let tables = to.parts.iter().filter(|part| !part.is_of_vertices).filter_map(|part| part.table.as_ref());
     let first = tables.filter(|_| !is_of_vertices).find(is_part);
-    let (found, num_comments) = head_of(&input, kind, first, to.options)?;
+    let last = to.parts.last().and_then(|part| part.table.as_ref()).filter(|table| table.is_header_alone);
+    let (found, num_comments) = head_of(&input, kind, last.or(first), to.options)?;
     let options = to.options;
+    let said = found.as_ref().map(|(head, _)| head.said(options)).unwrap_or_default();
+    is_of_vertices = found.as_ref().and_then(|(head, _)| head.states_vertices()).unwrap_or(is_of_vertices);
     let wanted = if is_of_vertices { &options.vertex_properties } else { &options.edge_properties };
     let mut hint = to.hint(&InputColumns::default(), wanted);
     if let Some((head, _)) = &found {
         head.notes.iter().for_each(|note| to.note(&input.path, note));
         let left_out = head.left_out().into_iter().map(|place| head.name(place)).collect();
-        let of_edges = |place: Option<usize>| place.filter(|_| !is_of_vertices).map(|place| head.name(place));
+        // Each file of edges with roles has its own names, which need no note.
+        let is_told = is_of_vertices || (head.states_vertices().is_some() && to.facts.columns.source.is_some());
+        let of_edges = |place: Option<usize>| place.filter(|_| !is_told).map(|place| head.name(place));
         let columns = InputColumns {
             source: of_edges(Some(head.layout.source)),
             target: of_edges(head.layout.target),
             weight: of_edges(head.layout.weight),
             left_out,
         };
-        hint = to.hint(&columns, wanted);
+        // Anden names edges itself, so their names in the file need no note.
+        let are_names =
+            head.states_vertices().is_some() && head.left_out().into_iter().all(|place| head.is_of_edge_names(place));
+        hint = to.hint(&columns, wanted).filter(|_| !are_names);
         to.describe(&input.path, columns, !is_of_vertices, hint);
     }
     let num_read = if is_of_vertices { 1 } else { 2 + usize::from(options.weights.is_some()) };
@@ -143,7 +151,7 @@ pub(super) fn open_table(input: InputProbe, kind: TableKind, to: &mut InputColle
         None => Box::new(TextInput::new(NoRows)),
     };
     let part = to.push(input, content);
-    part.is_of_vertices = is_of_vertices;
+    (part.is_of_vertices, part.said) = (is_of_vertices, said);
     part.properties[usize::from(is_of_vertices)] = properties.unwrap_or_default();
     // Lists count their comments while they are read.
     part.num_comments = if is_list { 0 } else { num_comments };

@@ -8,16 +8,20 @@
 //! a row. Otherwise, a first row with columns that would be lost is refused. Without such columns it is taken as a row,
 //! with a note.
 
+use std::path::Path;
+
 use anden_base::message::shown;
 use anden_base::size::size;
 use anden_graph::property::{Inference, PropertyType};
 
 use super::comments::{FirstRow, first_row};
 use super::fields::{BLANKS, CsvLayout, next_field};
+use super::roles::RoleHeader;
 use super::rows::{RowEnd, closing_quote, row_end};
 use crate::columns::{EdgeRoles, TableColumnNames, is_unnamed};
 use crate::compression::HEAD_BYTES;
 use crate::epoch::StatedType;
+use crate::labeled::Said;
 use crate::lines::line_end;
 use crate::number::{parse_u64, parse_weight};
 use crate::options::{ColumnName, HeaderRule, KeyKind, LoneKeys, SourceOptions, WantedProperties};
@@ -49,6 +53,10 @@ pub(crate) struct TableHead {
     pub(crate) notes: Vec<String>,
     /// The property columns: their positions, names, and the types that the names carry.
     properties: Vec<(usize, String, Option<StatedType>)>,
+    /// The roles of the columns, if the header states them.
+    roles: Option<RoleHeader>,
+    /// Whether the header of these columns is alone in its file. The inputs behind it are parts of its table.
+    pub(crate) is_header_alone: bool,
 }
 
 /// The kind of a table in text.
@@ -61,7 +69,7 @@ pub(crate) struct TableKind {
 }
 
 /// Splits a column name from the type that it may carry.
-fn name_and_type(name: &str) -> (&str, Option<StatedType>) {
+pub(super) fn name_and_type(name: &str) -> (&str, Option<StatedType>) {
     let carried = name.rsplit_once(':').and_then(|(name, found)| Some((name, StatedType::of_name(found)?)));
     carried.map_or((name, None), |(name, found)| (name, Some(found)))
 }
@@ -95,7 +103,7 @@ enum FirstLine {
 }
 
 impl TableHead {
-    /// Decides from the first row of a table of this kind.
+    /// Decides from the first row of a table of this kind. `first` is the table that the input may be a part of.
     ///
     /// # Errors
     /// The row does not identify the columns, or lacks one that an option names.
@@ -104,18 +112,71 @@ impl TableHead {
         options: &SourceOptions,
         kind: TableKind,
         first: Option<&Self>,
+        path: &Path,
     ) -> Result<Self, String> {
-        let follows = first.filter(|_| options.header == HeaderRule::First);
-        let delimiter = match follows {
-            Some(first) => first.layout.delimiter,
-            None if kind.has_blanks => BLANKS,
-            None => delimiter_of(line, options.delimiter),
-        };
-        let fields = fields_of(line, delimiter)?;
-        // Under `--header first`, later inputs are parts of one table.
-        if let Some(first) = follows {
-            return first.of_part(&fields);
+        let delimiter = if kind.has_blanks { BLANKS } else { delimiter_of(line, options.delimiter) };
+        let roles = stated_roles(line, delimiter, options, path)?;
+        // Under `--header first`, later inputs are parts of one table. So are those behind a file of a header.
+        let is_part = |first: &&Self| roles.is_none() && (first.is_header_alone || options.header == HeaderRule::First);
+        if let Some(first) = first.filter(is_part) {
+            return first.of_part(&fields_of(line, first.layout.delimiter)?);
         }
+        let fields = fields_of(line, delimiter)?;
+        match roles {
+            Some(roles) => Self::of_roles(fields, roles, delimiter, options),
+            None => Self::of_fields(line, &fields, delimiter, options, kind),
+        }
+    }
+
+    /// The columns of a header that states their roles.
+    fn of_roles(
+        fields: Vec<String>,
+        roles: RoleHeader,
+        delimiter: u8,
+        options: &SourceOptions,
+    ) -> Result<Self, String> {
+        let (source, target) = (roles.source(), roles.target());
+        let weight = match (target, options.weights) {
+            (Some(_), Some(_)) => {
+                // A column with another role has no name here, so it is never the weight.
+                let names = (0..fields.len()).map(|place| roles.property(place).map_or("", |(name, _)| name));
+                Some(TableColumnNames::new(names).weight_role(options)?)
+            }
+            _ => None,
+        };
+        let mut head = Self {
+            layout: CsvLayout {
+                delimiter,
+                source,
+                target,
+                weight,
+                lone_keys: if target.is_some() { options.lone_keys } else { LoneKeys::Refuse },
+                comment: options.comment,
+                trim: options.trim,
+                num_columns: Some(fields.len()),
+            },
+            num_header_bytes: 0,
+            has_header: true,
+            is_known: true,
+            num_columns: fields.len(),
+            names: fields,
+            notes: Vec::new(),
+            properties: Vec::new(),
+            roles: Some(roles),
+            is_header_alone: false,
+        };
+        head.take_properties(if target.is_some() { &options.edge_properties } else { &options.vertex_properties });
+        Ok(head)
+    }
+
+    /// Decides from the fields of a first row that states no roles.
+    fn of_fields(
+        line: &[u8],
+        fields: &[String],
+        delimiter: u8,
+        options: &SourceOptions,
+        kind: TableKind,
+    ) -> Result<Self, String> {
         let is_edges = !kind.is_of_vertices;
         let given = options.columns.as_deref().filter(|_| is_edges);
         if let Some(given) = given
@@ -123,7 +184,7 @@ impl TableHead {
         {
             return Err(format!("expected {} columns, as their names are given, found {}", given.len(), shown(line)));
         }
-        let names = given.unwrap_or(&fields);
+        let names = given.unwrap_or(fields);
         let rule = if is_edges { options.header } else { HeaderRule::Auto };
         // A line with one key names a vertex to remove.
         let is_lone = is_edges && fields.len() == 1 && options.lone_keys == LoneKeys::Vertices;
@@ -131,7 +192,7 @@ impl TableHead {
         let line_kind = match (rule, given) {
             (HeaderRule::First, _) => FirstLine::Header,
             (HeaderRule::None, _) | (HeaderRule::Auto, Some(_)) => FirstLine::Row,
-            (HeaderRule::Auto, None) => first_line(&fields, options, kind, is_of_vertices)?,
+            (HeaderRule::Auto, None) => first_line(fields, options, kind, is_of_vertices)?,
         };
         let has_header = matches!(line_kind, FirstLine::Header | FirstLine::NoKeys);
         let has_names = has_header || given.is_some();
@@ -161,23 +222,25 @@ impl TableHead {
             num_columns: fields.len(),
             notes: Vec::new(),
             properties: Vec::new(),
+            roles: None,
+            is_header_alone: false,
         };
         if line_kind == FirstLine::Either {
             head.notes.push(unsure(line, fields.len(), options, is_of_vertices)?);
         }
-        head.notes.extend(weak_note(line, &fields, has_header, options));
+        head.notes.extend(weak_note(line, fields, has_header, options));
         head.take_properties(if is_edges { &options.edge_properties } else { &options.vertex_properties });
         Ok(head)
     }
 
-    /// The columns of the first input for a part without a header; `fields` is its first row.
+    /// The columns of this table for a part without a header; `fields` is its first row.
     fn of_part(&self, fields: &[String]) -> Result<Self, String> {
         if fields.len() != self.num_columns {
-            return Err(format!(
-                "expected {} columns, as the first input has under --header first, found {}",
-                self.num_columns,
-                fields.len()
-            ));
+            let whole = match self.is_header_alone {
+                true => "the header before it has",
+                false => "the first input has under --header first",
+            };
+            return Err(format!("expected {} columns, as {whole}, found {}", self.num_columns, fields.len()));
         }
         // The header would become an edge, or a fault far from its cause.
         if fields == self.names {
@@ -193,7 +256,13 @@ impl TableHead {
     /// Adds the wanted columns that have a name and no role as properties.
     fn take_properties(&mut self, wanted: &WantedProperties) {
         for (place, name) in self.names.iter().enumerate() {
-            let (name, carried) = name_and_type(name);
+            let (name, carried) = match &self.roles {
+                Some(roles) => match roles.property(place) {
+                    Some(property) => property,
+                    None => continue,
+                },
+                None => name_and_type(name),
+            };
             if !self.is_taken(place) && !is_unnamed(name) && wanted.wants(name) {
                 self.properties.push((place, name.to_owned(), carried));
             }
@@ -224,8 +293,81 @@ impl TableHead {
             return Vec::new();
         }
         let is_property = |place: &usize| self.properties.iter().any(|(taken, ..)| taken == place);
-        (0..self.num_columns).filter(|place| !self.is_taken(*place) && !is_property(place)).collect()
+        let is_ignored = |place: &usize| self.roles.as_ref().is_some_and(|roles| roles.is_ignored(*place));
+        let is_left_out = |place: &usize| !self.is_taken(*place) && !is_property(place) && !is_ignored(place);
+        (0..self.num_columns).filter(is_left_out).collect()
     }
+
+    /// Whether a column has the names of edges.
+    pub(crate) fn is_of_edge_names(&self, place: usize) -> bool {
+        self.roles.as_ref().is_some_and(|roles| roles.is_of_edge_names(place))
+    }
+
+    /// Whether each row is a vertex, if the header says so.
+    pub(crate) fn states_vertices(&self) -> Option<bool> {
+        self.roles.as_ref().map(|roles| roles.target().is_none())
+    }
+
+    /// The type, the labels and the key spaces that the header or the name of the file gives all rows.
+    pub(crate) fn said(&self, options: &SourceOptions) -> Said {
+        self.roles.as_ref().map(|roles| roles.said.clone()).unwrap_or_default().wanted(options)
+    }
+}
+
+/// The roles that a first row states as a header, unless options name the columns.
+fn stated_roles(
+    line: &[u8],
+    delimiter: u8,
+    options: &SourceOptions,
+    path: &Path,
+) -> Result<Option<RoleHeader>, String> {
+    let SourceOptions { source_column, target_column, vertex_column, columns, header, .. } = options;
+    let is_asked = source_column.is_some() || target_column.is_some() || vertex_column.is_some() || columns.is_some();
+    if is_asked || *header == HeaderRule::None {
+        return Ok(None);
+    }
+    // A faulty quote is reported with the row.
+    let Ok(fields) = fields_of(line, delimiter) else { return Ok(None) };
+    let roles = RoleHeader::of(&fields, delimiter, path)?;
+    // Removals name edges, or one vertex on a line.
+    Ok(roles.filter(|roles| options.lone_keys == LoneKeys::Refuse || roles.target().is_some()))
+}
+
+/// What the beginning of a table states about its keys by its header. `before` is what the file before states, whose
+/// header counts if it has no rows.
+pub(crate) fn stated_keys(
+    text: &[u8],
+    has_blanks: bool,
+    options: &SourceOptions,
+    path: &Path,
+    before: Option<&StatedKeys>,
+) -> Option<StatedKeys> {
+    let mut lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    let mut line = lines.find(|line| !line.starts_with(b"#"))?;
+    let delimiter = if has_blanks { BLANKS } else { delimiter_of(line, options.delimiter) };
+    let (delimiter, roles) = match stated_roles(line, delimiter, options, path).ok()? {
+        Some(roles) => {
+            let Some(row) = lines.next() else { return Some(StatedKeys { delimiter, roles, has_text: None }) };
+            line = row;
+            (delimiter, roles)
+        }
+        None => {
+            let before = before.filter(|before| before.has_text.is_none())?;
+            (before.delimiter, before.roles.clone())
+        }
+    };
+    let fields = fields_of(line, delimiter).unwrap_or_default();
+    let keys = [Some(roles.source()), roles.target()].into_iter().flatten().filter_map(|place| fields.get(place));
+    let has_text = keys.map(|key| parse_u64(key.as_bytes())).any(|number| number.is_none());
+    Some(StatedKeys { delimiter, roles, has_text: Some(has_text) })
+}
+
+/// What the beginning of a table states about its keys.
+pub(crate) struct StatedKeys {
+    delimiter: u8,
+    pub(crate) roles: RoleHeader,
+    /// Whether a key of the first row is not a number; `None` without a row.
+    pub(crate) has_text: Option<bool>,
 }
 
 /// The column of vertex keys.
@@ -420,14 +562,15 @@ pub(crate) fn head_of(
         // Quotes are part of the keys of a list, so this line is not a header.
         return Ok((None, 0));
     }
-    let head = TableHead::of_row(line, options, kind, first);
+    let head = TableHead::of_row(line, options, kind, first, &input.path);
     let mut head = head.map_err(|what| bad(start, what))?;
     if fields_start > start {
         head.notes.push(format!("the comment {} is taken as the header", shown(text[start..end].trim_ascii())));
     }
     let is_behind_header = first.is_some_and(|first| first.has_header) && !head.has_header;
     // The columns of an input without its header would be a guess.
-    if is_behind_header && options.header == HeaderRule::Auto && options.columns.is_none() {
+    let takes_header = head.is_header_alone || options.columns.is_some();
+    if is_behind_header && options.header == HeaderRule::Auto && !takes_header {
         let what = format!(
             "expected a header, as the inputs before have one, found {}: --header first reads this one with the columns \
              of the first",
@@ -439,6 +582,7 @@ pub(crate) fn head_of(
     let rows_start = if head.has_header { (end + 1).min(text.len()) } else { start };
     head.num_header_bytes = rows_start as u64;
     let has_rows = is_cut || !text[rows_start..].trim_ascii().is_empty();
+    head.is_header_alone |= head.roles.is_some() && head.has_header && !has_rows;
     if kind.has_blanks && !head.is_known && !has_rows {
         // A list of one faulty line.
         return Ok((None, 0));

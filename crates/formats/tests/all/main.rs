@@ -1,5 +1,6 @@
 //! Readers and writers of graph formats.
 
+mod bulk_files;
 mod compressed_inputs;
 mod csv_files;
 mod csv_properties;
