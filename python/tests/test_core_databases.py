@@ -75,9 +75,35 @@ def test_load_takes_null_words_and_epochs(tmp_path: Path) -> None:
     (tmp_path / "edges.csv").write_text("source,target,n,time\n1,2,NA,1300000000\n2,3,7,NULL\n")
     options = {"null": ["NA", "NULL"], "property_types": {"time": "epoch_s"}}
     g = anden.load(None, tmp_path / "edges.csv", **options).view()
-    assert g.edges_between(1, 2)[0]["n"] is None and g.edges_between(2, 3)[0]["n"] == 7
+    assert g.edges_between(1, 2)[0].get("n") is None and g.edges_between(2, 3)[0]["n"] == 7
     assert g.edge_property("time").dtype == np.dtype("datetime64[us]")
-    assert anden.load(None, tmp_path / "edges.csv", null="NA").view().edge_property("n").dtype.kind != "O"
+    assert anden.load(None, tmp_path / "edges.csv", null="NA").view().edge_property("n").dtype == np.int64
+
+
+def test_files_of_neo4j_and_neptune_come_back(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("id:ID(P),name:string,:LABEL\n1,Ann,Person\n2,Bob,Person;Admin\n")
+    (tmp_path / "posts.csv").write_text(":ID(Post),:LABEL\n1,Post\n")
+    (tmp_path / "likes.csv").write_text(":START_ID(P),:END_ID(Post),:TYPE,since:int\n1,1,LIKES,2020\n2,1,LIKES,\n")
+    files = [tmp_path / name for name in ("likes.csv", "people.csv", "posts.csv")]
+    g = anden.load(None, *files).view()
+    assert sorted(g.neighbors("Post:1", direction="in")) == ["P:1", "P:2"]
+    assert g.vertex("P:2")["properties"]["labels"] == "Person;Admin"
+    for form in ("neo4j", "neptune"):
+        edges, vertices = tmp_path / f"{form}-edges.csv", tmp_path / f"{form}-vertices.csv"
+        g.export(edges, format=form, vertices=vertices)
+        again = anden.load(None, edges, vertices).view()
+        assert again.num_vertices == 3 and again.vertex("P:1")["properties"] == {"name": "Ann", "labels": "Person"}
+        assert again.edges_between("P:1", "Post:1")[0]["since"] == 2020
+
+
+def test_pandas_and_networkx_read_files_of_neo4j(tmp_path: Path) -> None:
+    pandas, nx = pytest.importorskip("pandas"), pytest.importorskip("networkx")
+    (tmp_path / "likes.csv").write_text(":START_ID(P),:END_ID(Post),:TYPE,since:int\n1,1,LIKES,2020\n2,1,LIKES,\n")
+    anden.load(None, tmp_path / "likes.csv").view().export(tmp_path / "edges.csv", format="neo4j")
+    frame = pandas.read_csv(tmp_path / "edges.csv")
+    assert list(frame.columns) == [":START_ID", ":END_ID", ":TYPE", "since:long"]
+    graph = nx.from_pandas_edgelist(frame, ":START_ID", ":END_ID", ":TYPE", nx.DiGraph)
+    assert dict(graph.edges["P:2", "Post:1"]) == {":TYPE": "LIKES"} and graph.number_of_edges() == 2
 
 
 @pytest.mark.parametrize("order", ["auto", "input", "degree", "hub", "bfs"])

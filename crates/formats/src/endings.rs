@@ -31,6 +31,18 @@ impl ExportFormat {
         };
         Err(misfit(path, content, ending, name))
     }
+
+    /// The format of a file of vertices beside edges in this format: this format if both files of a graph have it, as
+    /// for Neo4j, otherwise the one that the name tells.
+    ///
+    /// # Errors
+    /// As [`of_path`](Self::of_path).
+    pub fn of_vertices_at(self, path: &Path) -> Result<Self> {
+        match self.is_pair() {
+            true => require_uncompressed(path, OutputContent::Vertices).map(|()| self),
+            false => Self::of_path(path, OutputContent::Vertices),
+        }
+    }
 }
 
 /// Refuses a name that promises a compressed file, in any format.

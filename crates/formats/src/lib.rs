@@ -23,6 +23,7 @@ mod chunk;
 mod collector;
 mod columns;
 mod compression;
+mod csv_dialect;
 mod edge_rows;
 mod endings;
 mod epoch;
@@ -71,6 +72,7 @@ use std::path::PathBuf;
 use anden_graph::property::PropertyColumn;
 
 pub use arrow_input::ArrowInput;
+pub use csv_dialect::CsvDialect;
 pub use edge_rows::{NoProperties, WrittenProperties};
 pub use endings::require_uncompressed;
 pub use epoch::{EpochUnit, StatedType};

@@ -130,8 +130,18 @@ pub(crate) trait OutputFormat: Sync + RefUnwindSafe {
     /// The name that users type. The reader of this name reads the output.
     fn name(&self) -> &'static str;
 
-    /// The endings of names that select the format, at least one.
+    /// The endings of names that select the format. Without any, only its name selects it.
     fn endings(&self) -> &'static [OutputEnding];
+
+    /// The contents that the format holds under one of its endings.
+    fn contents(&self) -> Vec<OutputContent> {
+        self.endings().iter().flat_map(|ending| ending.contents).copied().collect()
+    }
+
+    /// Whether a graph is a file of edges and one of vertices, both in this format.
+    fn is_pair(&self) -> bool {
+        false
+    }
 
     /// The parts of a graph that the format keeps.
     fn kept(&self) -> KeptParts;

@@ -13,6 +13,7 @@ use anden_base::progress::{Progress, Silent};
 use anden_graph::property::{PropertySchema, PropertyValue};
 use anden_graph::{Direction, GraphKind, Weight, WeightType, WeightedEdges};
 
+use crate::csv_dialect::CsvDialect;
 use crate::edge_rows::{EdgeRows, WrittenProperties, for_each_written};
 use crate::readers;
 use crate::{Error, Result};
@@ -170,6 +171,7 @@ pub(crate) struct Style {
     may_quote: bool,
     /// Whether readers would take a list with commas or semicolons for CSV.
     is_told_by_content: bool,
+    dialect: CsvDialect,
 }
 
 /// Writes `source target [weight]` lines; returns their number.
@@ -186,35 +188,28 @@ pub fn write_edge_list<E: From<Error>>(
 ) -> Result<u64, E> {
     // Only the name of a list tells readers that commas are part of its keys.
     let is_told_by_content = !readers::of_path(&output.path).is_some_and(|reader| reader.is_list());
-    write_lines(graph, key, output, &Style { delimiter: b' ', may_quote: false, is_told_by_content })
+    let dialect = CsvDialect::Plain;
+    write_lines(graph, key, output, &Style { delimiter: b' ', may_quote: false, is_told_by_content, dialect })
 }
 
-/// Writes `source,target[,weight]` and properties under a header, quoted where necessary. Returns the number of edges.
-/// Property names carry their types. A null is an empty field, an empty text is quoted.
+/// Writes edges as rows of CSV: keys, weights and properties under a header that the dialect names, quoted where
+/// necessary. Returns the number of edges. A null is an empty field, an empty text is quoted.
 ///
 /// # Errors
-/// Those of keys, properties and output. A property has the name of another column.
+/// Those of keys, properties and output. A property has the name of another column, or a value that the dialect lacks.
 pub fn write_csv<E: From<Error>>(
     graph: &impl WeightedEdges,
     key: impl FnMut(VertexId, &mut Vec<u8>) -> Result<(), E>,
     properties: &impl WrittenProperties<E>,
+    dialect: CsvDialect,
     output: &mut Output<'_>,
 ) -> Result<u64, E> {
-    let style = Style::CSV;
-    let mut header = b"source,target".to_vec();
-    if graph.weight_type().is_some() {
-        header.extend_from_slice(b",weight");
-    }
-    let taken: &[&str] =
-        if graph.weight_type().is_some() { &["source", "target", "weight"] } else { &["source", "target"] };
-    refuse_clash(taken, properties.edge_schema(), output)?;
-    for (name, property_type) in properties.edge_schema().iter() {
-        style.push_value(&mut header, &format!("{name}:{property_type}"), output)?;
-    }
-    header.push(b'\n');
-    output.write(&header)?;
+    let style = Style::csv(dialect);
+    let (weight_type, schema) = (graph.weight_type(), properties.edge_schema());
+    refuse_clash(&dialect.taken_edge_names(weight_type.is_some()), schema, output)?;
+    output.write(&style.header(&dialect.edge_names(weight_type, schema), output)?)?;
     // Without properties, edges need no columns, so their lines are written at once.
-    if properties.edge_schema().is_empty() {
+    if schema.is_empty() && dialect == CsvDialect::Plain {
         return write_lines(graph, key, output, &style);
     }
     match graph.weight_type() {
@@ -261,10 +256,13 @@ fn write_rows<W: Weight, G: WeightedEdges, E: From<Error>>(
             key(edges.targets[row], &mut line)?;
             style.fit_key(&mut line, start, output)?;
             if let Some(weight) = edges.weights.get(row) {
-                style.push_value(&mut line, &weight.to_string(), output)?;
+                style.push_value(&mut line, &style.dialect.number(weight.to_string()), output)?;
             }
             for column in &columns {
                 style.push_cell(&mut line, column.get(row), output)?;
+            }
+            if style.dialect.has_edge_numbers() {
+                style.push_value(&mut line, &(num_edges + row as u64 + 1).to_string(), output)?;
             }
             line.push(b'\n');
             output.write(&line)?;
@@ -374,7 +372,23 @@ const EDGES_AT_ONCE: usize = 16 << 10;
 
 impl Style {
     /// Commas, and quotes where necessary.
-    pub(crate) const CSV: Self = Self { delimiter: b',', may_quote: true, is_told_by_content: false };
+    pub(crate) const CSV: Self = Self::csv(CsvDialect::Plain);
+
+    const fn csv(dialect: CsvDialect) -> Self {
+        Self { delimiter: b',', may_quote: true, is_told_by_content: false, dialect }
+    }
+
+    /// The line of a header.
+    fn header(&self, names: &[String], output: &Output<'_>) -> Result<Vec<u8>> {
+        let mut line = Vec::new();
+        for name in names {
+            self.push_value(&mut line, name, output)?;
+        }
+        // The first name has no delimiter before it.
+        line.remove(0);
+        line.push(b'\n');
+        Ok(line)
+    }
 
     /// Appends a delimiter and a property value; only the delimiter for null.
     fn push_cell(&self, line: &mut Vec<u8>, value: PropertyValue<'_>, output: &Output<'_>) -> Result<()> {
@@ -383,7 +397,10 @@ impl Style {
                 line.push(self.delimiter);
                 Ok(())
             }
-            value => self.push_value(line, &value.to_string(), output),
+            value => {
+                let text = self.dialect.text(value).map_err(|what| output.refuse(what))?;
+                self.push_value(line, &text, output)
+            }
         }
     }
 
@@ -429,9 +446,9 @@ impl Style {
 pub enum VertexLines {
     /// One key per line.
     List,
-    /// One row per line under a header: `id`, and property names with their types. Values are quoted where necessary. A
-    /// null is an empty field, an empty text is quoted.
-    Csv,
+    /// One row per line under a header: the key, and property names with their types. Values are quoted where needed.
+    /// A null is an empty field, an empty text is quoted.
+    Csv(CsvDialect),
 }
 
 /// Writes the keys of vertices, one per line, which an edge list, CSV or a matrix of edges lacks. CSV also has the
@@ -446,23 +463,19 @@ pub fn write_vertices<E: From<Error>>(
     properties: &impl WrittenProperties<E>,
     output: &mut Output<'_>,
 ) -> Result<(), E> {
-    let style = match lines {
+    let (style, has_columns) = match lines {
         // The comma only picks the words of an error: a line of one key has no delimiter.
-        VertexLines::List => Style { delimiter: b',', may_quote: false, is_told_by_content: true },
-        VertexLines::Csv => Style::CSV,
+        VertexLines::List => (Style { may_quote: false, is_told_by_content: true, ..Style::CSV }, false),
+        VertexLines::Csv(dialect) => (Style::csv(dialect), true),
     };
     let mut line = Vec::new();
-    if lines == VertexLines::Csv {
-        refuse_clash(&["id"], properties.vertex_schema(), output)?;
-        line.extend_from_slice(b"id");
-        for (name, property_type) in properties.vertex_schema().iter() {
-            style.push_value(&mut line, &format!("{name}:{property_type}"), output)?;
-        }
-        line.push(b'\n');
-        output.write(&line)?;
+    if has_columns {
+        let schema = properties.vertex_schema();
+        refuse_clash(style.dialect.taken_vertex_names(), schema, output)?;
+        output.write(&style.header(&style.dialect.vertex_names(schema), output)?)?;
     }
     for vertices in vertices.chunks(VERTICES_AT_ONCE) {
-        let columns = if lines == VertexLines::Csv { properties.vertex_columns(vertices)? } else { Vec::new() };
+        let columns = if has_columns { properties.vertex_columns(vertices)? } else { Vec::new() };
         for (row, &vertex) in vertices.iter().enumerate() {
             line.clear();
             key(vertex, &mut line)?;

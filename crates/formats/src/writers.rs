@@ -36,13 +36,15 @@ macro_rules! registry {
 // In the order of help texts. The first entry with a name is the default for that name.
 registry![
     edge_list::EdgeListOutput,
-    csv::CsvOutput,
+    csv::PLAIN,
     mtx::MtxOutput,
     parquet::ParquetOutput,
     graphml::GraphMlOutput,
     gapbs::SERIALIZED,
     gapbs::WEIGHTED,
     jsonl::JsonLinesOutput,
+    csv::NEO4J,
+    csv::NEPTUNE,
 ];
 
 /// A format of exports. [`ExportFormat::names`] lists the formats.
@@ -53,7 +55,7 @@ impl ExportFormat {
     /// One line per edge: `source target [weight]`; one per vertex: its key.
     pub const EDGE_LIST: Self = Self(&edge_list::EdgeListOutput);
     /// Comma-separated values with a header: source, target, weight, properties.
-    pub const CSV: Self = Self(&csv::CsvOutput);
+    pub const CSV: Self = Self(&csv::PLAIN);
     /// Matrix Market; a vertex is a row number, from 1.
     pub const MTX: Self = Self(&mtx::MtxOutput);
     /// Parquet with columns `source`, `target`, `weight` and properties.
@@ -105,6 +107,11 @@ impl ExportFormat {
         let is_form = readers::of_path(path).is_some_and(|reader| reader.name() == self.name());
         let form = lower_ending(path).and_then(|ending| of_ending(&ending));
         form.filter(|_| is_form).map_or(self, |(form, _)| form)
+    }
+
+    /// Whether a graph is a file of edges and one of vertices, both in this format.
+    pub fn is_pair(self) -> bool {
+        self.0.is_pair()
     }
 
     /// The name that users type.
@@ -178,13 +185,13 @@ impl std::fmt::Debug for ExportFormat {
     }
 }
 
-/// Entries of the registry differ in their first ending.
+/// Entries of the registry differ in their name or in their first ending.
 fn identity<F: OutputFormat + ?Sized>(format: &F) -> (&'static str, &'static str) {
-    (format.name(), format.endings()[0].ending)
+    (format.name(), format.endings().first().map_or("", |ending| ending.ending))
 }
 
 fn holds(format: &dyn OutputFormat, content: OutputContent) -> bool {
-    format.endings().iter().any(|ending| ending.contents.contains(&content))
+    format.contents().contains(&content)
 }
 
 /// The endings of all formats, in the order of the registry.

@@ -76,7 +76,7 @@ pub fn export(
     let format = edge_format(&file, format)?;
     let of_vertices = match &vertices {
         Some(path) if *path == file => return Err(invalid("file and vertices name one file")),
-        Some(path) => Some(by_name(path, OutputContent::Vertices)?),
+        Some(path) => Some(format.of_vertices_at(path).map_err(anden::Error::from)?),
         None => None,
     };
     let view = view.open()?.clone();

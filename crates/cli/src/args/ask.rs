@@ -245,6 +245,7 @@ Examples:
   anden export social.anden social.sg             GAP's binary format; keys are replaced by ids
   anden export social.anden social.mtx --vertices keys.txt
   anden export social.anden edges.parquet --vertices vertices.parquet
+  anden export social.anden edges.csv --format neo4j --vertices vertices.csv   for neo4j-admin import
   anden export social.anden then.csv --snapshot 3
   anden export social.anden - --format edgelist | wc -l";
 
@@ -263,7 +264,8 @@ pub struct ExportArgs {
     #[arg(long, value_name = "FORMAT", value_parser = export_formats())]
     pub format: Option<ExportFormat>,
     /// Also write the keys of all vertices to this file, one per line; it keeps vertices without edges. Line N is row N
-    /// of a matrix. A .csv file has a header, a .parquet file a column `id`, and both hold vertex properties
+    /// of a matrix. A .csv file has a header, a .parquet file a column `id`, and both hold vertex properties. With
+    /// --format neo4j or neptune it has that format
     #[arg(long, value_name = "FILE")]
     pub vertices: Option<PathBuf>,
     #[command(flatten)]

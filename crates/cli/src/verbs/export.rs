@@ -8,8 +8,7 @@ use anden_formats::{Aside, OutputContent, require_uncompressed};
 use serde_json::json;
 
 use super::{
-    note_unknown_types, open_selected, output_format, require_apart, require_no_database_file, session, view,
-    write_aside_watched,
+    note_unknown_types, open_selected, require_apart, require_no_database_file, session, view, write_aside_watched,
 };
 use crate::args::{ExportArgs, Global};
 use crate::console::{Console, count, duration, size};
@@ -22,8 +21,7 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
         return Err(CommandFailure::Usage("export to - and --json both want standard output: give a file".into()));
     }
     let format = format(args)?;
-    let vertex_format =
-        args.vertices.as_deref().map(|path| output_format(path, OutputContent::Vertices)).transpose()?;
+    let vertex_format = args.vertices.as_deref().map(|path| vertex_format(format, path)).transpose()?;
     if let Some(vertices) = &args.vertices {
         if vertices == Path::new("-") {
             return Err(CommandFailure::Usage("--vertices - is no file: name one".into()));
@@ -51,6 +49,7 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
         watch.clear();
         written?;
         say_left_out(global, &left_out);
+        say_pair(global, args, format);
         publish(vertices)?;
         return say_matrix_rows(global, args, format, &view);
     }
@@ -63,6 +62,7 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     let bytes = std::fs::metadata(&args.file).map_or(0, |metadata| metadata.len());
     let seconds = start.elapsed().as_secs_f64();
     say_left_out(global, &left_out);
+    say_pair(global, args, format);
     let mut console = Console::after("the file was written");
     if global.json {
         console.object(&json!({
@@ -83,6 +83,14 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     console.finish()
 }
 
+/// Prints a note if the loader of a format needs a file of vertices beside the edges.
+fn say_pair(global: &Global, args: &ExportArgs, format: ExportFormat) {
+    if format.is_pair() && args.vertices.is_none() && !global.quiet {
+        let name = format.name();
+        complain(&format!("note: {name} loads vertices from a file of their own: --vertices FILE writes it"));
+    }
+}
+
 /// Prints a note if the rows of a matrix do not tell the keys of their vertices.
 fn say_matrix_rows(global: &Global, args: &ExportArgs, format: ExportFormat, view: &View) -> Result {
     // Without the keys of the rows, the vertices of the matrix cannot be told.
@@ -100,6 +108,13 @@ fn say_left_out(global: &Global, left_out: &[String]) {
             "GraphML holds all properties, CSV and Parquet those of edges, --vertices FILE.csv those of vertices";
         complain(&format!("note: the export leaves out {what}; {hint}"));
     }
+}
+
+/// The format of the file of vertices beside edges in `format`.
+fn vertex_format(format: ExportFormat, path: &Path) -> Result<ExportFormat> {
+    // Checked first, because `MANIFEST` and `LOCK` have no ending and would pass as text.
+    require_no_database_file(path)?;
+    format.of_vertices_at(path).map_err(|error| CommandFailure::Usage(error.to_string()))
 }
 
 fn publish(file: Option<Aside>) -> Result {

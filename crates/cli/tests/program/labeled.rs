@@ -106,6 +106,33 @@ fn inputs_that_do_not_fit_are_refused() {
     scene.anden(&["load", "other", "knows.csv", "--vertices", "./a=b.csv", "--vertex-column", "source"]).succeeded();
 }
 
+/// The pairs of files of Neo4j and Neptune load as the graph that they came from.
+#[test]
+fn bulk_files_come_back() {
+    let scene = blog();
+    scene.anden(&LOAD).succeeded();
+    let expected = scene.anden(&["export", "db", "-", "--format", "csv", "--quiet"]).succeeded().stdout;
+    for (format, header) in
+        [("neo4j", ":START_ID,:END_ID,:TYPE,since:date"), ("neptune", "~from,~to,~label,since:Date,~id")]
+    {
+        let (edges, vertices) = (format!("{format}-edges.csv"), format!("{format}-vertices.csv"));
+        scene.anden(&["export", "db", &edges, "--format", format, "--vertices", &vertices]).succeeded();
+        assert_eq!(scene.read(&edges).lines().next(), Some(header));
+        // The files alone tell labels, types and the kind of keys.
+        scene.anden(&["load", format, &edges, &vertices]).succeeded();
+        assert_eq!(scene.anden(&["diff", "db", "1", "1", "--with", format]).succeeded().stdout, "");
+        assert_eq!(scene.anden(&["export", format, "-", "--format", "csv", "--quiet"]).succeeded().stdout, expected);
+        let shown = scene.json(&["query", format, "vertex", "person:2"]);
+        assert_eq!(shown["result"]["properties"], json!({ "labels": "Person", "name": "Bob" }));
+    }
+    let noted = scene.anden(&["export", "db", "x.csv", "--format", "neo4j"]);
+    assert!(
+        noted.status == 0
+            && noted.stderr.contains("neo4j loads vertices from a file of their own: --vertices FILE writes it")
+    );
+    scene.anden(&["export", "db", "x.csv", "--format", "neo4j", "--vertices", "v.csv.gz"]).refused(&["compressed"]);
+}
+
 /// A user lists the files, in any order; their headers say the rest.
 #[test]
 fn bulk_headers_need_no_options() {

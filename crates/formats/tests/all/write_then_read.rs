@@ -2,9 +2,9 @@
 
 use anden_base::parallel::Pool;
 use anden_formats::{
-    Error, ExportFormat, ExportedGraph, Format, KeyKind, NoProperties, Output, SerializedWeights, SourceOptions, Span,
-    ValueColumn, ValueKind, ValueOfVertex, VertexValue, read_gapbs, write_csv, write_edge_list, write_file,
-    write_gapbs,
+    CsvDialect, Error, ExportFormat, ExportedGraph, Format, KeyKind, NoProperties, Output, SerializedWeights,
+    SourceOptions, Span, ValueColumn, ValueKind, ValueOfVertex, VertexValue, read_gapbs, write_csv, write_edge_list,
+    write_file, write_gapbs,
 };
 use anden_graph::{Csr, CsrBuilder, Direction, Graph, GraphKind, VertexId, Weight, WeightedEdges};
 use proptest::prelude::*;
@@ -63,7 +63,7 @@ fn check<W: Weight>(graph_kind: GraphKind, num_vertices: usize, edges: &[(u32, u
     assert_eq!((read.pairs(), &read.weights), (pairs.clone(), &weights));
 
     let path = folder.path("a.csv");
-    write_file(&path, |output| write_csv(&graph, names, &NoProperties, output)).unwrap();
+    write_file(&path, |output| write_csv(&graph, names, &NoProperties, CsvDialect::Plain, output)).unwrap();
     let options = SourceOptions { weights: Some(W::TYPE), keys: KeyKind::String, ..SourceOptions::default() };
     let read = read_files::<Span, W>(&[&path], &options).unwrap();
     let keys: Vec<_> = expected.iter().map(|&(s, t, _)| (named(s), named(t))).collect();
