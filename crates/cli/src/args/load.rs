@@ -101,6 +101,10 @@ pub struct ReadingArgs {
     /// else |]. A file without a known ending is CSV with this option
     #[arg(long, value_name = "CHAR", value_parser = parse::delimiter)]
     pub delimiter: Option<u8>,
+    /// Most scratch space, in the folder of TMPDIR, for each compressed or piped input of Parquet or serialized graphs,
+    /// such as 20GB [default: 64 times the bytes of the input, at least 1GB]
+    #[arg(long, value_name = "SIZE", value_parser = parse::bytes)]
+    pub scratch_limit: Option<u64>,
     /// Character that begins a comment in CSV, on any line [default: # and %, before the header or first row only].
     /// Edge lists always have comments with #, % or //
     #[arg(long, value_name = "CHAR", value_parser = parse::mark)]

@@ -140,6 +140,7 @@ pub fn sources(args: &ReadingArgs, format: Option<Format>, properties: WantedPro
         delimiter: args.delimiter,
         comment: args.comment,
         trim: args.trim,
+        scratch_limit: args.scratch_limit,
         columns: args.columns.clone(),
         edge_properties: args.properties.clone().unwrap_or(properties),
         edges: args.edges.clone(),

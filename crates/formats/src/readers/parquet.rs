@@ -14,6 +14,7 @@ use crate::outcome::Fatal;
 use crate::parquet::{ParquetFile, RowLayout, RowRange, bytes_of, read_rows};
 use crate::part::{InputContent, InputReader, InputStart};
 use crate::probe::InputProbe;
+use crate::spool::CopyLimit;
 use crate::unnamed_columns::leave_out;
 
 /// The format.
@@ -33,7 +34,7 @@ impl InputFormat for Parquet {
     }
 
     fn open(&self, mut input: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
-        let file = input.take_file()?;
+        let file = input.take_file(CopyLimit { scratch: to.options.scratch_limit, promised: None })?;
         let file = Arc::new(ParquetFile::open(&input.path, file)?);
         let (layout, properties) = RowLayout::of_edges(&file, to.options)?;
         to.direction_known(&input.path, None)?;
@@ -43,7 +44,7 @@ impl InputFormat for Parquet {
     }
 
     fn open_vertices(&self, mut input: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
-        let file = input.take_file()?;
+        let file = input.take_file(CopyLimit { scratch: to.options.scratch_limit, promised: None })?;
         let file = Arc::new(ParquetFile::open(&input.path, file)?);
         let (layout, properties) = RowLayout::of_vertices(&file, to.options)?;
         describe(&input, &file, &layout, false, to);
