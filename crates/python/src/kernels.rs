@@ -50,9 +50,14 @@ fn number<T>(value: &Bound<'_, PyAny>, what: &str) -> Result<T>
 where
     T: for<'a, 'py> FromPyObject<'a, 'py>,
 {
-    value.extract().map_err(|_| match value.is_instance_of::<pyo3::types::PyInt>() {
-        true => invalid(format!("{what} is 0 or more, and fits its type: {value} does not")),
-        false => wrong_type(format!("{what} is an int, not {value}")),
+    if let Ok(number) = value.extract() {
+        return Ok(number);
+    }
+    // An object whose repr fails gets its own error.
+    let shown = value.repr()?;
+    Err(match value.is_instance_of::<pyo3::types::PyInt>() {
+        true => invalid(format!("{what} is 0 or more, and fits its type: {shown} does not")),
+        false => wrong_type(format!("{what} is an int, not {shown}")),
     })
 }
 
