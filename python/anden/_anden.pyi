@@ -118,6 +118,7 @@ def load(
     delimiter: str | None = ...,
     comment: str | None = ...,
     trim: bool = ...,
+    scratch_limit: int | str | None = ...,
     columns: Sequence[str] | None = ...,
     edges: Mapping[str, Any] | None = ...,
     vertices: Any = ...,
@@ -209,6 +210,7 @@ class Database:
         delimiter: str | None = ...,
         comment: str | None = ...,
         trim: bool = ...,
+        scratch_limit: int | str | None = ...,
         columns: Sequence[str] | None = ...,
         edges: Mapping[str, Any] | None = ...,
         vertices: Any = ...,
@@ -516,6 +518,7 @@ class Result:
     @property
     def summary(self) -> dict[str, Any]: ...
     def top(self, n: int = ...) -> list[tuple[Any, float]]: ...
+    def sizes(self, n: int = ...) -> list[tuple[Any, int]]: ...
     def table(self) -> Table: ...
     def to_arrow(self) -> Any: ...
     def to_pandas(self) -> Any: ...

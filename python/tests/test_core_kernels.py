@@ -112,6 +112,21 @@ def test_details_of_other_values(kite: anden.View) -> None:
         triangles[0]
 
 
+def test_largest_groups_are_named_by_key() -> None:
+    db = anden.create(None, ids="string")
+    db.append(["c", "b", "x"], ["b", "a", "y"])
+    g = db.view()
+    assert g.wcc(details=True).sizes() == [("a", 3), ("x", 2)]
+    assert g.scc(details=True).sizes(2) == [("a", 1), ("b", 1)]
+    assert g.kcore(details=True).sizes() == [(1, 5)]
+    labels = g.cdlp(iterations=1, details=True)
+    assert sum(size for _, size in labels.sizes(9)) == 5
+    with pytest.raises(anden.Error, match="no groups"):
+        g.pagerank(details=True).sizes()
+    with pytest.raises(anden.Error, match="no groups"):
+        g.bfs("a", details=True).sizes()
+
+
 HOSTILE: list[tuple[Callable[[anden.View], Any], type[BaseException], str]] = [
     (lambda g: g.bfs(), TypeError, "source"),
     (lambda g: g.bfs(99), anden.NotFound, "vertex 99"),

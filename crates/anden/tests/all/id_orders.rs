@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anden::job::{Sources, Value, Values};
+use anden::job::{Parameter, Sources, Value, Values};
 use anden::load::{IdOrder, InputPath, Spread};
 use anden::{
     AppendOptions, Changes, Database, GraphKind, Job, Key, KeyScheme, LoadOptions, Neighbors, Options, Parameters,
@@ -93,7 +93,8 @@ fn by_key(view: &View, values: &Values<'_>) -> (Vec<String>, Vec<f64>) {
 /// Runs every kernel on both views and compares results by key.
 fn compare_kernels(place: &str, found: &View, expected: &View, source: &Key) {
     for kernel in Job::table() {
-        let given = Parameters { values: true, ..Parameters::default() };
+        let top = kernel.parameters.contains(&Parameter::Top).then_some(4);
+        let given = Parameters { values: true, top, ..Parameters::default() };
         let with_source = Parameters { source: vec![source.clone()], ..given.clone() };
         let parameters = match (kernel.name, kernel.needs) {
             ("bfs", _) => vec![with_source.clone(), Parameters { parents: true, ..with_source }],

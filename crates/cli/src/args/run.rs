@@ -14,6 +14,7 @@ Examples:
   anden run social.anden pagerank                           the ten highest ranks
   anden run social.anden pagerank --iterations 20 --output ranks.txt
   anden run social.anden wcc --output components.parquet    a table: key, component
+  anden run social.anden wcc --top 5                        the five largest components, with their sizes
   anden run social.anden bfs --source 12 --check            with the independent verifier
   anden run roads.anden sssp --source 1 --delta 5000 --repeat 5 --json
   anden run social.anden wcc --snapshot tuesday
@@ -87,6 +88,8 @@ pub struct ParameterArgs {
     /// Give each vertex's parent in place of its distance (bfs)
     #[arg(long)]
     pub parents: bool,
+    #[arg(long, help = top_help(), value_name = "N", allow_negative_numbers = true)]
+    pub top: Option<usize>,
     /// Variant of the algorithm, for a graph in memory or on disk: auto, memory, disk [default: auto]
     #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = media())]
     pub variant: Option<Medium>,
@@ -113,6 +116,15 @@ fn sources_help() -> String {
 
 fn seed_help() -> String {
     format!("Seed of the sample of sources ({}) [default: 1]", takers(Parameter::Seed, None))
+}
+
+fn top_help() -> String {
+    let kernels = takers(Parameter::Top, None);
+    let default = "[default: 10 scores of pagerank, bc and closeness]";
+    format!(
+        "Show the N vertices with the highest values, the N largest components and communities by their smallest key or \
+         label, and the N most frequent core numbers, with their sizes ({kernels}). Ties ascend by key {default}"
+    )
 }
 
 fn media() -> impl TypedValueParser<Value = Medium> {

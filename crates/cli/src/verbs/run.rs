@@ -73,6 +73,7 @@ fn job(args: &RunArgs) -> Result<Job> {
         algorithm: given.algorithm,
         weight: given.weight,
         parents: given.parents,
+        top: given.top,
         variant: given.variant.unwrap_or_default(),
         // Some kernels need more time for values by vertex: request them only to write them.
         values: args.output.is_some(),
@@ -169,21 +170,26 @@ impl RunMeasurements {
         if args.check {
             table.pair("  check", "ok");
         }
-        for (name, value) in output.summary.iter().filter(|(_, value)| !matches!(value, Value::Ranking(_))) {
+        let is_figure = |value: &Value| !matches!(value, Value::Ranking(_) | Value::Counts(_));
+        for (name, value) in output.summary.iter().filter(|(_, value)| is_figure(value)) {
             table.pair(&format!("  {}", name.replace('_', " ")), value_text(value));
         }
         console.table(&table)?;
         // Rankings follow the table, because their columns have other widths.
         for (name, value) in &output.summary {
-            if let Value::Ranking(ranking) = value {
-                console.line(format_args!("  {name}"))?;
-                let mut table = ConsoleTable::new();
-                let shown = scores(ranking.iter().map(|(_, score)| *score));
-                for ((key, _), score) in ranking.iter().zip(shown) {
-                    table.row([format!("    {}", key_text(key)), score]);
+            let rows: Vec<(&Key, String)> = match value {
+                Value::Ranking(ranking) => {
+                    ranking.iter().map(|(key, _)| key).zip(scores(ranking.iter().map(|(_, score)| *score))).collect()
                 }
-                console.table(&table)?;
+                Value::Counts(counts) => counts.iter().map(|(key, number)| (key, count(*number))).collect(),
+                _ => continue,
+            };
+            console.line(format_args!("  {name}"))?;
+            let mut table = ConsoleTable::new();
+            for (key, shown) in rows {
+                table.row([format!("    {}", key_text(key)), shown]);
             }
+            console.table(&table)?;
         }
         Ok(())
     }
