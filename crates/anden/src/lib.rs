@@ -49,6 +49,7 @@ mod diff;
 mod filter;
 mod indexes;
 mod labeled;
+mod neighborhood;
 mod open;
 mod pending;
 mod pinned;

@@ -555,22 +555,22 @@ impl View {
     /// # Errors
     /// [`Error::Unsupported`] if the direction needs in-lists and the graph has none; damage met on the way.
     pub fn degree_statistics(&self, direction: Neighbors) -> Result<DegreeStatistics> {
-        if direction != Neighbors::Out && !self.has_in_edges() {
-            return Err(Error::Unsupported("in-degrees need in-edges: load without --out-only".into()));
-        }
+        self.require_lists_of(direction)?;
         let lists = self.all_lists()?;
-        let degree = |vertex| match direction {
-            Neighbors::Both if self.is_directed() => {
-                lists.degree(Direction::Out, vertex) + lists.degree(Direction::In, vertex)
-            }
-            Neighbors::Out | Neighbors::Both => lists.degree(Direction::Out, vertex),
-            Neighbors::In => lists.degree(Direction::In, vertex),
-        };
+        let degree = |vertex| crate::neighborhood::degree(lists, self.is_directed(), vertex, direction);
         let live = (0..self.vertex_bound() as VertexId).filter(|&vertex| lists.is_live(vertex));
-        let degrees = live.map(|vertex| degree(vertex) as u64).collect();
+        let degrees = live.map(degree).collect();
         // Damaged lists look empty, so the degrees count only if this check passes.
         lists.check()?;
         Ok(DegreeStatistics::of(degrees))
+    }
+
+    /// Refuses a direction that needs in-lists if the graph has none.
+    pub(crate) fn require_lists_of(&self, direction: Neighbors) -> Result<()> {
+        match direction == Neighbors::Out || self.has_in_edges() {
+            true => Ok(()),
+            false => Err(Error::Unsupported("in-degrees need in-edges: load without --out-only".into())),
+        }
     }
 
     /// Counts the fragments of all out-lists. Cost: reads all out-lists.

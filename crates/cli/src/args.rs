@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
-pub use ask::{ExportArgs, InfoArgs, Listing, Query, QueryArgs, Selection, VertexDirection};
+pub use ask::{ExportArgs, InfoArgs, Listing, Query, QueryArgs, QuestionLine, Selection, VertexDirection};
 pub use index::{IndexAction, IndexArgs};
 pub use live::{ApplyArgs, CheckpointArgs};
 pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadHeader, LoadIds, LoadOnError, LoadWeight, ReadingArgs};

@@ -1,6 +1,7 @@
 //! The verbs: each calls the library and prints the result.
 
 mod append;
+mod batch;
 mod degrees;
 mod diff;
 mod export;

@@ -122,6 +122,18 @@ fn compare_queries(place: &str, found: &View, expected: &View, key: &Key) {
         let [a, b] = [found, expected].map(|view| view.neighbors(key.clone(), direction).unwrap());
         assert!(a == b && a.is_sorted(), "{place}: {a:?}, not {b:?}");
     }
+    for direction in [Neighbors::Out, Neighbors::In, Neighbors::Both] {
+        let ranked = |view: &View| {
+            let other = view.neighbors(key.clone(), Neighbors::Both).unwrap().pop().unwrap_or(key.clone());
+            (
+                view.khop_depths(key.clone(), 3, direction).unwrap(),
+                view.fof_counts(key.clone(), direction).unwrap(),
+                view.top_degrees(7, direction).unwrap(),
+                view.common_neighbors(key.clone(), other, direction).unwrap(),
+            )
+        };
+        assert_eq!(ranked(found), ranked(expected), "{place}, {direction:?}");
+    }
     let [a, b] = [found, expected].map(|view| (view.khop(key.clone(), 2).unwrap(), view.fof(key.clone()).unwrap()));
     assert!(a == b && a.0.is_sorted() && a.1.is_sorted(), "{place}: {a:?}, not {b:?}");
 }

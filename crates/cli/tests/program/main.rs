@@ -16,6 +16,7 @@ mod loading;
 mod moved;
 mod outputs;
 mod properties;
+mod questions;
 mod refusals;
 mod scene;
 mod signals;
