@@ -267,3 +267,14 @@ def test_paths_have_directions_and_bounds(friends: anden.View) -> None:
     assert friends.shortest_paths(8, 1, direction="in") == [[8, 2, 1], [8, 3, 1]]
     with pytest.raises(anden.InvalidInput, match="max_depth"):
         friends.path(1, 7, weighted=True, max_depth=1)
+
+
+def test_induced_subgraphs_are_views(friends: anden.View) -> None:
+    ego = friends.ego(1)
+    assert sorted(ego) == [1, 2, 3] and ego.num_edges == 2
+    assert friends.ego(7, 2, direction="in").num_edges == 2
+    part = friends.subgraph([2, 7, 8])
+    assert part.num_vertices == 3 and part.neighbors(2) == [7, 8] and 1 not in part
+    assert part.wcc(details=True).sizes() == [(2, 3)]
+    with pytest.raises(anden.NotFound, match="99"):
+        friends.subgraph([1, 99])

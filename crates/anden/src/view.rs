@@ -122,10 +122,14 @@ impl View {
         Self { graph, part: None, session, seen, weights, chosen: None, last_weights }
     }
 
-    /// The part of this view that the filter selects. The predicates in text form name the part in the cache.
-    pub(crate) fn with_part(&self, filter: Filter, edges: Option<&str>, vertices: Option<&str>) -> Self {
-        let cache = self.seen.cache.part(edges, vertices);
-        let cache_below = self.seen.cache_below.part(edges, vertices);
+    /// The part of this view that the filter selects. The predicates in text form name the part in the cache; without
+    /// them, the part is not cached.
+    pub(crate) fn with_part(&self, filter: Filter, predicates: Option<(Option<&str>, Option<&str>)>) -> Self {
+        let named = |cache: &ViewCache| match predicates {
+            Some((edges, vertices)) => cache.part(edges, vertices),
+            None => cache.unnamed(),
+        };
+        let (cache, cache_below) = (named(&self.seen.cache), named(&self.seen.cache_below));
         let (name, least_patch_bytes) = (OnceLock::from(format!("a part of {}", self.name())), OnceLock::new());
         // The whole view holds the pin, so that a part does not count as another view.
         let whole = Some(Arc::clone(&self.seen));

@@ -495,6 +495,26 @@ impl View {
         Ok(self.part(part))
     }
 
+    /// The induced subgraph of these vertices, as a view: the vertices, and all edges between them.
+    fn subgraph(&self, py: Python<'_>, vertices: &Bound<'_, PyAny>) -> Result<Self> {
+        let keys = keys_of(vertices)?;
+        Ok(self.part(self.run(py, move |view| view.induced(&keys))?))
+    }
+
+    /// The ego network of a vertex, as a view: the induced subgraph of the vertices within ``hops`` steps along edges
+    /// of a direction, the vertex included.
+    #[pyo3(signature = (vertex, hops=1, *, direction=None))]
+    fn ego(
+        &self,
+        py: Python<'_>,
+        vertex: &Bound<'_, PyAny>,
+        hops: u32,
+        direction: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Self> {
+        let (vertex, direction) = (key_of(vertex)?, self::direction(direction)?);
+        Ok(self.part(self.run(py, move |view| view.ego(vertex, hops, direction))?))
+    }
+
     /// The edges with one of these types; all vertices stay.
     fn types(&self, py: Python<'_>, types: &Bound<'_, PyAny>) -> Result<Self> {
         let types = names_of(types)?;

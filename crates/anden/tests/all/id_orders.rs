@@ -130,6 +130,7 @@ fn compare_queries(place: &str, found: &View, expected: &View, key: &Key) {
                 view.fof_counts(key.clone(), direction).unwrap(),
                 view.top_degrees(7, direction).unwrap(),
                 view.common_neighbors(key.clone(), other, direction).unwrap(),
+                edges(&view.ego(key.clone(), 1, direction).unwrap()),
             )
         };
         assert_eq!(ranked(found), ranked(expected), "{place}, {direction:?}");

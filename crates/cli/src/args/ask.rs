@@ -317,6 +317,8 @@ Examples:
   anden export social.anden social.mtx --vertices keys.txt
   anden export social.anden edges.parquet --vertices vertices.parquet
   anden export social.anden then.csv --snapshot 3
+  anden export social.anden near.graphml --ego 12 2       the vertices within two steps of 12, and their properties
+  anden export social.anden part.csv --vertices-in keys.txt --vertices part-vertices.csv
   anden export social.anden - --format edgelist | wc -l";
 
 /// Write a graph to a file
@@ -337,6 +339,16 @@ pub struct ExportArgs {
     /// of a matrix. A .csv file has a header, a .parquet file a column `id`, and both hold vertex properties
     #[arg(long, value_name = "FILE")]
     pub vertices: Option<PathBuf>,
+    /// Write only the vertices within K steps of V, and all edges between them. Steps follow out-edges, or the edges
+    /// that --in or --both choose
+    #[arg(long, value_names = ["V", "K"], num_args = 2, allow_hyphen_values = true, conflicts_with = "vertices_in")]
+    pub ego: Option<Vec<String>>,
+    /// Write only the vertices in this file, and all edges between them. The key is the first column of a line, in
+    /// double quotes if it has blanks; `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    pub vertices_in: Option<PathBuf>,
+    #[command(flatten)]
+    pub direction: VertexDirection,
     #[command(flatten)]
     pub selection: Selection,
 }

@@ -277,6 +277,11 @@ fn path(view: &View, path: Option<Path>, parallel: ParallelEdges, columns: &Opti
 }
 
 impl VertexDirection {
+    /// Whether an option chooses the direction.
+    pub(super) fn is_given(self) -> bool {
+        self.outgoing || self.incoming || self.both
+    }
+
     pub(super) fn neighbors(self) -> Neighbors {
         match (self.outgoing, self.incoming, self.both) {
             (false, true, _) => Neighbors::In,

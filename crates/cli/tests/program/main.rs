@@ -15,6 +15,7 @@ mod live;
 mod loading;
 mod moved;
 mod outputs;
+mod parts;
 mod properties;
 mod questions;
 mod refusals;
