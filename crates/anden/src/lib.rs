@@ -56,6 +56,7 @@ mod pinned;
 mod replay;
 mod sliding_window;
 mod snapshot_id;
+mod stored_values;
 mod transaction;
 mod view;
 mod walk;

@@ -1,7 +1,7 @@
 //! Results of kernels.
 
 use anden::Key;
-use anden::job::{JobOutput, Value};
+use anden::job::{JobOutput, Value, Values};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -79,6 +79,27 @@ impl KernelResult {
         self.view.open()?;
         let Some(scores) = self.scores(py)? else { return Ok(Vec::new()) };
         self.view.run(py, move |view| view.top(&scores, length))
+    }
+
+    /// A copy of the values, by their meaning.
+    fn owned_values(&self, py: Python<'_>) -> Result<Values<'static>> {
+        let values = self.values.bind(py);
+        if let Ok(array) = values.cast::<PyArray1<f64>>() {
+            return Ok(Values::Reals(array.to_vec().map_err(not_contiguous)?.into()));
+        }
+        if let Ok(array) = values.cast::<PyArray1<u64>>() {
+            let numbers = array.to_vec().map_err(not_contiguous)?.into();
+            return Ok(if self.column == "distance" { Values::Distances(numbers) } else { Values::Counts(numbers) });
+        }
+        if let Ok(array) = values.cast::<PyArray1<u32>>() {
+            let numbers = array.to_vec().map_err(not_contiguous)?.into();
+            return Ok(match self.column {
+                "distance" => Values::Hops(numbers),
+                "core" => Values::Numbers(numbers),
+                _ => Values::Vertices(numbers),
+            });
+        }
+        Err(misused(format!("{} has no values by vertex; ask for per_vertex=True", self.kernel)))
     }
 
     /// The values as floats; infinite where a vertex was not reached. `None` without values.
@@ -194,6 +215,37 @@ impl KernelResult {
             _ => return Err(no_groups(self.kernel)),
         };
         found.into_iter().map(|(vertex, count)| Ok((key_object(py, &view.key(vertex)?)?, count))).collect()
+    }
+
+    /// Store the value of each vertex as a vertex property, in a new snapshot, whose number is returned.
+    ///
+    /// Components and parents are keys. A vertex that was not reached has no value afterwards. Vertices outside the view
+    /// of the result keep their value.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import anden
+    /// >>> db = anden.create(None)
+    /// >>> db.append([1, 7], [2, 8])["added"]
+    /// 2
+    /// >>> db.view().wcc(details=True).store("component")
+    /// 3
+    /// >>> db.view().find_vertices("component", 7)
+    /// [7, 8]
+    fn store(&self, py: Python<'_>, name: &str) -> Result<u32> {
+        let view = self.view.open()?.clone();
+        let (values, column, name) = (self.owned_values(py)?, self.column, name.to_owned());
+        let report = self.view.opened().run(py, move |database| {
+            let values = match values {
+                // In the arrays of Python, the smallest id names a component.
+                Values::Vertices(labels) if column == "component" => {
+                    Values::Vertices(view.components_by_key(&labels)?.into_owned().into())
+                }
+                values => values,
+            };
+            database.store_values(&view, &name, &values)
+        })?;
+        Ok(report.snapshot)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

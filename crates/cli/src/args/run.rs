@@ -22,7 +22,8 @@ Examples:
   anden run social.anden bc --sources 16
   anden run social.anden pagerank --source 12 --source 345  personalised: jumps lead to 12 and 345
   anden run roads.anden pagerank --weight weight            shared out by weight
-  anden run social.anden cdlp --iterations 5 --output communities.txt";
+  anden run social.anden cdlp --iterations 5 --output communities.txt
+  anden run social.anden pagerank --store rank              then: export --where-vertex 'rank > 0.01'";
 
 /// Run an algorithm on the whole graph
 #[derive(Args, Debug)]
@@ -50,6 +51,10 @@ pub struct RunArgs {
     /// value has null. Otherwise text as in Graphalytics, `key value` per line; `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Store the value of each vertex as the vertex property NAME, in a new snapshot. A vertex without a value has null; a
+    /// vertex outside the selected version or part keeps its value
+    #[arg(long, value_name = "NAME")]
+    pub store: Option<String>,
     /// Check the result with an independent serial algorithm (slow)
     #[arg(long)]
     pub check: bool,
