@@ -51,8 +51,8 @@ pub struct RunArgs {
     /// value has null. Otherwise text as in Graphalytics, `key value` per line; `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Store the value of each vertex as the vertex property NAME, in a new snapshot. A vertex without a value has null; a
-    /// vertex outside the selected version or part keeps its value
+    /// Store the value of each vertex as the vertex property NAME, in a new snapshot. A vertex without a value has null;
+    /// a vertex outside the selected version or part keeps its value
     #[arg(long, value_name = "NAME")]
     pub store: Option<String>,
     /// Check the result with an independent serial algorithm (slow)
