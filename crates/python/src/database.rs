@@ -452,6 +452,12 @@ impl Database {
         self.opened.run(py, move |database| database.drop_snapshots(&ids))
     }
 
+    /// Give a snapshot another name; None takes its name away. Returns its number.
+    fn rename(&self, py: Python<'_>, snapshot: &Bound<'_, PyAny>, name: Option<String>) -> Result<u32> {
+        let snapshot = snapshot_id(snapshot, &self.opened)?;
+        self.opened.run(py, move |database| database.rename_snapshot(snapshot, name.as_deref()))
+    }
+
     /// Set which snapshots are kept, now and after each new one: ``"all"``, ``"last:N"``, ``"named"`` or ``"days:N"``.
     ///
     /// Snapshots with names and the newest snapshot always stay. Returns the numbers of those dropped now.

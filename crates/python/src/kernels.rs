@@ -103,6 +103,8 @@ impl Request {
             parents: given.is_set("parents")?,
             variant: given.take_with("variant", |value| word(value, &media))?.unwrap_or_default(),
             values: given.is_set("per_vertex")?,
+            // A `Result` ranks its values on request, so no keyword asks for it.
+            top: None,
         };
         Ok(Self { parameters, details: given.is_set("details")? })
     }
@@ -151,6 +153,10 @@ pub fn figure<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>
             let pairs = ranking.iter().map(|(key, score)| Ok((key_object(py, key)?, *score)));
             Ok(PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)?.into_any())
         }
+        Value::Counts(counts) => {
+            let pairs = counts.iter().map(|(key, count)| Ok((key_object(py, key)?, *count)));
+            Ok(PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)?.into_any())
+        }
     }
 }
 
@@ -162,7 +168,8 @@ pub fn kernels(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let entry = PyDict::new(py);
         entry.set_item("about", kernel.about)?;
         entry.set_item("value", kernel.value)?;
-        entry.set_item("parameters", kernel.parameters.iter().map(|one| one.name()).collect::<Vec<_>>())?;
+        let parameters = kernel.parameters.iter().map(|one| one.name()).filter(|name| PARAMETERS.contains(name));
+        entry.set_item("parameters", parameters.collect::<Vec<_>>())?;
         entry.set_item("algorithms", kernel.algorithms)?;
         dict.set_item(kernel.name, entry)?;
     }

@@ -66,6 +66,9 @@ pub struct LoadArgs {
     /// from 1 to 0) [default: integer; string with key spaces]
     #[arg(long, value_enum, value_name = "KIND")]
     pub ids: Option<LoadIds>,
+    /// Name of the snapshot; with --snapshots, of the last one
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
     /// Spread the edges at random over this many snapshots
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub snapshots: u32,

@@ -120,6 +120,7 @@ fn options(args: &LoadArgs) -> Result<LoadOptions> {
         order: order(&args.reading)?,
         source,
         spread,
+        name: args.name.clone(),
         ..LoadOptions::default()
     })
 }
