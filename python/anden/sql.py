@@ -25,7 +25,17 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 #: The tables that conditions of a query narrow. The others are in memory, where DuckDB filters as fast.
 NARROWED = ("edges", "vertices", "degrees")
 #: Queries about single vertices, by name, with the column of their answer.
-QUERIES = {"neighbors": "key", "khop": "key", "fof": "key", "path": "key", "find_vertices": "key"}
+QUERIES = {
+    "neighbors": "key",
+    "khop": "key",
+    "fof": "key",
+    "common_neighbors": "key",
+    "top_degrees": "key",
+    "path": "key",
+    "find_vertices": "key",
+}
+#: Queries that give pairs of a key and a number: the argument that asks for them, if any, and the column of the number.
+PAIRS = {"khop": ("depths", "depth"), "fof": ("ranked", "count"), "top_degrees": (None, "degree")}
 
 _shared = threading.local()
 
@@ -115,6 +125,9 @@ class _Names:
             return result.table()
         keys = getattr(self.view, name)(*arguments, **named) or []
         columns: dict[str, Any] = {QUERIES[name]: keys}
+        option, column = PAIRS.get(name, ("", ""))
+        if option is None or named.get(option):
+            columns = {QUERIES[name]: [key for key, _ in keys], column: [number for _, number in keys]}
         if name == "path":
             columns = {"step": list(range(len(keys))), **columns}
         return table_of(columns)

@@ -59,7 +59,9 @@ def test_files_of_any_format_and_missing_tools(tmp_path: Path) -> None:
 def test_overhead_of_each_kernel_is_printed() -> None:
     done = bench("--overhead --scale 8 --degree 4")
     assert done.returncode == 0, done.stderr
-    rows = [line.split() for line in done.stdout.splitlines()[2:]]
+    kernels, calls = done.stdout.split("\n\n")
+    assert [line for line in calls.splitlines() if "from NumPy to a view" in line and "1,024 edges" in line]
+    rows = [line.split() for line in kernels.splitlines()[2:]]
     assert {row[0] for row in rows} == set(anden.kernels())
     assert all(0 < float(engine) < float(details) for _, engine, _, details, *_ in rows)
 

@@ -402,3 +402,17 @@ def test_snapshot_of_another_database_is_refused(db: anden.Database) -> None:
         with pytest.raises(anden.InvalidInput, match="belongs to another database"):
             call()
     assert db.diff(1, foreign, other=other).snapshots == (1, 1)
+
+
+def test_snapshots_get_other_names() -> None:
+    db = anden.create(None)
+    db.append([1], [2])
+    db.append([2], [3])
+    numbers = [snapshot.number for snapshot in db.snapshots()]
+    assert db.rename(numbers[-1], "monday") == numbers[-1]
+    assert db.view(snapshot="monday").num_edges == 2
+    with pytest.raises(anden.Error, match="monday"):
+        db.rename(numbers[-2], "monday")
+    db.rename("monday", None)
+    with pytest.raises(anden.NotFound, match="monday"):
+        db.view(snapshot="monday")

@@ -112,6 +112,40 @@ def test_details_of_other_values(kite: anden.View) -> None:
         triangles[0]
 
 
+def test_largest_groups_are_named_by_key() -> None:
+    db = anden.create(None, ids="string")
+    db.append(["c", "b", "x"], ["b", "a", "y"])
+    g = db.view()
+    assert g.wcc(details=True).sizes() == [("a", 3), ("x", 2)]
+    assert g.scc(details=True).sizes(2) == [("a", 1), ("b", 1)]
+    assert g.kcore(details=True).sizes() == [(1, 5)]
+    labels = g.cdlp(iterations=1, details=True)
+    assert sum(size for _, size in labels.sizes(9)) == 5
+    with pytest.raises(anden.Error, match="no groups"):
+        g.pagerank(details=True).sizes()
+    with pytest.raises(anden.Error, match="no groups"):
+        g.bfs("a", details=True).sizes()
+
+
+def test_results_are_stored_as_properties() -> None:
+    db = anden.create(None)
+    db.append([1, 2, 8], [2, 3, 9])
+    g = db.view()
+    assert g.wcc(details=True).store("component") == 3
+    assert db.view().find_vertices("component", 8) == [8, 9]
+    assert g.bfs(1, details=True).store("hops") == 4
+    hops = [db.view().vertex(v)["properties"].get("hops") for v in (1, 3, 8)]
+    assert hops == [0, 2, None]
+    assert g.bfs(1, parents=True, details=True).store("parent") == 5
+    assert db.view().find_vertices("parent", 2) == [3]
+    g.pagerank(details=True).store("rank")
+    assert db.view().filter(vertices="rank > 0.1 AND component = 8").num_vertices == 2
+    with pytest.raises(anden.InvalidInput, match="component"):
+        g.pagerank(details=True).store("component")
+    with pytest.raises(anden.Error, match="per_vertex"):
+        g.triangles(details=True).store("triangles")
+
+
 HOSTILE: list[tuple[Callable[[anden.View], Any], type[BaseException], str]] = [
     (lambda g: g.bfs(), TypeError, "source"),
     (lambda g: g.bfs(99), anden.NotFound, "vertex 99"),

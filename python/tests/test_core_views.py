@@ -236,3 +236,45 @@ def test_reprs_answer_the_first_question(chain: anden.View, payments: anden.Data
     assert "a part of" in repr(payments.view().filter(edges="amount > 1"))
     assert "Snapshot" in repr(payments.checkpoint(name="<b>"))
     assert "&lt;b&gt;" in payments._repr_html_()
+
+
+@pytest.fixture
+def friends() -> anden.View:
+    """Two recommendations for 1: 8 by two neighbors, 7 by one."""
+    db = anden.create(None)
+    db.append([1, 1, 2, 2, 3, 8], [2, 3, 7, 8, 8, 1])
+    return db.view()
+
+
+def test_hops_have_directions_and_depths(friends: anden.View) -> None:
+    assert friends.khop(8, 1, direction="in") == [2, 3]
+    assert friends.khop(1, 1, direction="both") == [2, 3, 8]
+    assert friends.khop(1, 2, depths=True) == [(2, 1), (3, 1), (7, 2), (8, 2)]
+    assert friends.fof(1) == [7, 8] and friends.fof(1, depth=1) == [2, 3]
+    assert friends.fof(1, ranked=True) == [(8, 2), (7, 1)]
+    assert friends.common_neighbors(2, 3) == [8] and friends.common_neighbors(2, 3, "both") == [1, 8]
+    assert friends.top_degrees(2) == [(1, 2), (2, 2)] and friends.top_degrees(1, "in") == [(8, 2)]
+    with pytest.raises(anden.InvalidInput, match="depth 2"):
+        friends.fof(1, depth=3, ranked=True)
+    with pytest.raises(anden.InvalidInput, match="direction"):
+        friends.khop(1, 1, direction="up")
+
+
+def test_paths_have_directions_and_bounds(friends: anden.View) -> None:
+    assert friends.path(7, 1) is None and friends.path(7, 1, direction="in") == [7, 2, 1]
+    assert friends.path(1, 8, max_depth=1) is None and friends.path(1, 7, max_depth=2) == [1, 2, 7]
+    assert friends.reachable(7, 1, direction="both") and not friends.reachable(1, 7, max_depth=1)
+    assert friends.shortest_paths(8, 1, direction="in") == [[8, 2, 1], [8, 3, 1]]
+    with pytest.raises(anden.InvalidInput, match="max_depth"):
+        friends.path(1, 7, weighted=True, max_depth=1)
+
+
+def test_induced_subgraphs_are_views(friends: anden.View) -> None:
+    ego = friends.ego(1)
+    assert sorted(ego) == [1, 2, 3] and ego.num_edges == 2
+    assert friends.ego(7, 2, direction="in").num_edges == 2
+    part = friends.subgraph([2, 7, 8])
+    assert part.num_vertices == 3 and part.neighbors(2) == [7, 8] and 1 not in part
+    assert part.wcc(details=True).sizes() == [(2, 3)]
+    with pytest.raises(anden.NotFound, match="99"):
+        friends.subgraph([1, 99])

@@ -40,6 +40,10 @@ def test_kernels_and_queries_are_functions(db: anden.Database) -> None:
     assert ranks[0] == pytest.approx(1.0)
     assert view.sql("SELECT count(DISTINCT value) FROM wcc()").fetchall()[0] == (1,)
     assert view.sql("SELECT key FROM khop('ann', 1 + 1) ORDER BY ALL").fetchall() == [("ben",), ("cleo",)]
+    depths = view.sql("SELECT key, depth FROM khop('ann', 2, depths := true) ORDER BY ALL").fetchall()
+    assert depths == [("ben", 1), ("cleo", 2)]
+    assert view.sql("SELECT count FROM fof('ann', ranked := true)").fetchall() == [(1,)]
+    assert len(view.sql("SELECT key, degree FROM top_degrees(1)").fetchall()) == 1
     assert view.sql("SELECT step, key FROM path('dan', 'ben') ORDER BY step").fetchall() == [
         (0, "dan"),
         (1, "ann"),

@@ -155,6 +155,11 @@ impl ViewCache {
         Self { shown, ..self.clone() }
     }
 
+    /// Entries of a part without a name, of which nothing is cached.
+    pub(crate) fn unnamed(&self) -> Self {
+        Self { shown: None, ..self.clone() }
+    }
+
     /// Whether nothing is cached.
     pub(crate) fn is_off(&self) -> bool {
         self.limit == Some(0)

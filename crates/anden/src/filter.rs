@@ -29,7 +29,7 @@ pub(crate) fn said_of(whose: &str, error: Error) -> Error {
     }
 }
 
-/// The predicates that select a part.
+/// What selects a part.
 #[derive(Debug)]
 pub(crate) struct Filter {
     pub(crate) edges: Option<EdgeFilter>,
@@ -44,47 +44,78 @@ impl Filter {
         Ok(Self { edges, vertices: vertices.map_err(|e| said_of("vertices", e))? })
     }
 
+    /// Selects the vertices of a set, and the edges between them.
+    pub(crate) fn of_set(vertices: Bitmap) -> Self {
+        Self { edges: None, vertices: Some(VertexFilter::Set(vertices)) }
+    }
+
     /// Whether the evaluation can fail for some values.
     pub(crate) fn can_fail(&self) -> bool {
-        let predicates =
-            [self.edges.as_ref().map(|edges| &edges.0), self.vertices.as_ref().map(|vertices| &vertices.0)];
-        predicates.into_iter().flatten().any(Predicate::can_fail)
+        self.edges.as_ref().is_some_and(|edges| edges.0.can_fail())
+            || self.vertices.as_ref().is_some_and(VertexFilter::can_fail)
     }
 }
 
-/// A predicate over vertices.
+/// A choice of vertices.
 #[derive(Debug)]
-pub(crate) struct VertexFilter(Predicate);
+pub(crate) enum VertexFilter {
+    /// Those for which a predicate over properties is true.
+    Predicate(Predicate),
+    /// Those of a set, by id; ids beyond its length are not in the set.
+    Set(Bitmap),
+}
 
 impl VertexFilter {
     fn new(lists: &SnapshotView, text: &str) -> Result<Self> {
         let columns = lists.properties().schema().iter().collect();
-        Ok(Self(Predicate::parse(text, &PredicateColumns { columns, noun: "property", whose: "vertices" })?))
+        let predicate = Predicate::parse(text, &PredicateColumns { columns, noun: "property", whose: "vertices" })?;
+        Ok(Self::Predicate(predicate))
+    }
+
+    fn can_fail(&self) -> bool {
+        match self {
+            Self::Predicate(predicate) => predicate.can_fail(),
+            Self::Set(_) => false,
+        }
     }
 
     /// The positions of the properties that the predicate names.
     pub(crate) fn columns(&self) -> &[usize] {
-        &self.0.columns
+        match self {
+            Self::Predicate(predicate) => &predicate.columns,
+            Self::Set(_) => &[],
+        }
     }
 
-    /// Marks the vertices of `lists` as hidden for which the predicate is not true. A property of `schema` that the
-    /// lists lack is null for all vertices.
+    /// Marks the vertices of `lists` as hidden that do not pass. A property of `schema` that the lists lack is null for
+    /// all vertices.
     pub(crate) fn hide(&self, schema: &PropertySchema, lists: &SnapshotView, hidden: &mut Bitmap) -> Result<()> {
         let (properties, bound) = (lists.properties(), lists.vertex_bound());
+        let predicate = match self {
+            Self::Predicate(predicate) => predicate,
+            Self::Set(set) => {
+                (0..bound).filter(|&vertex| !is_in(set, vertex)).for_each(|vertex| hidden.set(vertex));
+                return Ok(());
+            }
+        };
         let column = |&place: &usize| -> Result<PropertyColumn> {
             let property_type = schema.get(place).map_or(PropertyType::String, |(_, property_type)| property_type);
             let column = properties.column(place)?.unwrap_or_else(|| PropertyColumn::nulls(property_type, bound));
             Ok(column.padded(bound).slice(0..bound))
         };
-        let columns = self.0.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
-        let passes = self.0.passes(&columns, bound).map_err(|error| said_of("vertices", error))?;
+        let columns = predicate.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let passes = predicate.passes(&columns, bound).map_err(|error| said_of("vertices", error))?;
         (!&passes).set_indices().for_each(|vertex| hidden.set(vertex));
         Ok(())
     }
 
-    /// For each vertex, whether the predicate is true.
+    /// For each vertex, whether it passes.
     pub(crate) fn passing(&self, lists: &SnapshotView, vertices: &[VertexId]) -> Result<Vec<bool>> {
         let properties = lists.properties();
+        let predicate = match self {
+            Self::Predicate(predicate) => predicate,
+            Self::Set(set) => return Ok(vertices.iter().map(|&vertex| is_in(set, vertex as usize)).collect()),
+        };
         let column = |&place: &usize| {
             let property_type = properties.schema().get(place).map(|(_, property_type)| property_type);
             // A few vertices do not justify the read of a whole column.
@@ -94,10 +125,14 @@ impl VertexFilter {
             }
             Ok(column.finish())
         };
-        let columns = self.0.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
-        let passes = self.0.passes(&columns, vertices.len()).map_err(|error| said_of("vertices", error))?;
+        let columns = predicate.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let passes = predicate.passes(&columns, vertices.len()).map_err(|error| said_of("vertices", error))?;
         Ok(passes.iter().collect())
     }
+}
+
+fn is_in(set: &Bitmap, vertex: usize) -> bool {
+    vertex < set.len() && set.get(vertex)
 }
 
 /// A predicate over edges. The weight is a column after the properties, unless a property is called `weight`.

@@ -13,6 +13,7 @@ mod pagerank;
 mod parameters;
 mod scc;
 mod sssp;
+mod top;
 mod triangles;
 mod wcc;
 
@@ -21,11 +22,11 @@ use std::time::Instant;
 
 use anden_base::VertexId;
 use anden_base::memory::{heap_peak, reset_heap_peak};
-use anden_graph::Graph;
 
 use crate::{Error, Key, Result, View};
 
 pub use parameters::{Parameter, Parameters};
+pub(crate) use top::keyed;
 
 /// An entry of the table: a kernel with its description and parameters.
 #[derive(Debug)]
@@ -44,6 +45,8 @@ pub struct Kernel {
     pub excludes: &'static [(&'static str, Parameter)],
     /// How many sources the kernel requires.
     pub needs: Sources,
+    /// Whether the summary ranks vertices also without the parameter `top`.
+    shows_top: bool,
     run: fn(&View, &Parameters) -> Result<Box<dyn JobOutcome>>,
 }
 
@@ -55,6 +58,9 @@ pub enum Sources {
     /// Exactly one.
     One,
 }
+
+/// Number of vertices that the summary of a kernel with scores shows by default.
+const DEFAULT_TOP: usize = 10;
 
 static TABLE: &[Kernel] = &[
     bfs::KERNEL,
@@ -144,6 +150,8 @@ pub enum Value {
     Keys(Vec<Key>),
     /// Vertices with scores, the highest first.
     Ranking(Vec<(Key, f64)>),
+    /// Vertices with counts, groups with sizes, or values with their numbers of vertices; the highest count first.
+    Counts(Vec<(Key, u64)>),
 }
 
 /// A result by vertex id.
@@ -229,7 +237,11 @@ impl Job {
         // Measured before the summary, which looks keys up.
         let seconds = start.elapsed().as_secs_f64();
         let peak_bytes = heap_peak().saturating_sub(before) as u64;
-        let summary = outcome.summary(view)?;
+        let mut summary = outcome.summary(view)?;
+        let length = self.parameters.top.or(self.kernel.shows_top.then_some(DEFAULT_TOP));
+        if let Some(length) = length {
+            summary.extend(top::figures(view, &*outcome, length)?);
+        }
         let (preparation_seconds, was_prepared) = (outcome.preparation_seconds(), outcome.was_prepared());
         Ok(JobOutput { outcome, summary, seconds, preparation_seconds, was_prepared, peak_bytes })
     }
@@ -274,26 +286,4 @@ impl JobOutput {
     pub fn check(&self, view: &View) -> Result<(), String> {
         self.outcome.check(view)
     }
-}
-
-/// The ten vertices with the highest scores, with their keys. Equal scores are ordered by key.
-fn ranking(view: &View, scores: &[f64]) -> Result<Value> {
-    const LENGTH: usize = 10;
-    let mut top: Vec<VertexId> = Vec::with_capacity(LENGTH + 1);
-    let lists = view.lists();
-    let order = view.order_of_keys()?;
-    for place in 0..order.as_ref().map_or(scores.len(), Vec::len) {
-        let vertex = order.as_ref().map_or(place as VertexId, |order| order[place]);
-        let score = scores[vertex as usize];
-        // Most vertices fail the first comparison, so it comes before the look at the vertex.
-        if top.len() == LENGTH && score <= scores[top[LENGTH - 1] as usize] || !lists.is_live(vertex) {
-            continue;
-        }
-        // With `>=`, equal scores stay in the order of keys.
-        let place = top.partition_point(|&other| scores[other as usize] >= score);
-        top.insert(place, vertex);
-        top.truncate(LENGTH);
-    }
-    let ranked = top.into_iter().map(|vertex| Ok((view.key(vertex)?, scores[vertex as usize])));
-    ranked.collect::<Result<_>>().map(Value::Ranking)
 }

@@ -62,7 +62,10 @@ impl View {
     }
 
     /// Names each component by its member with the smallest key; `labels` names it by any member.
-    pub(crate) fn components_by_key<'a>(&self, labels: &'a [VertexId]) -> Result<Cow<'a, [VertexId]>> {
+    ///
+    /// # Errors
+    /// Damage met on the way.
+    pub fn components_by_key<'a>(&self, labels: &'a [VertexId]) -> Result<Cow<'a, [VertexId]>> {
         let Some(order) = self.order_of_keys()? else { return Ok(labels.into()) };
         // The first member in the order of the keys names the component; removed vertices keep their own names.
         let mut names: Vec<VertexId> = vec![NO_VERTEX; labels.len()];

@@ -2,12 +2,14 @@
 
 use anden_base::VertexId;
 use anden_graph::Direction;
+use anden_kernels::Context;
 use anden_kernels::query::{self, Neighbors};
 use anden_kernels::sssp::DistanceValue;
 
 use crate::filter::{SingleLists, on_single};
 use crate::{Key, Result, View};
 
+pub use crate::neighborhood::PathOptions;
 pub use anden_engine::FoundEdge;
 
 /// A path through the graph.
@@ -151,9 +153,7 @@ impl View {
     /// # Errors
     /// See above; cancellation.
     pub fn khop(&self, vertex: impl Into<Key>, num_hops: u32) -> Result<Vec<Key>> {
-        let vertex = self.vertex(vertex)?;
-        let found = on_single!(self, lists => query::khop(&self.context(), lists, vertex, num_hops));
-        self.keys_in_order(&self.explained(found)?)
+        self.khop_along(vertex, num_hops, Neighbors::Out)
     }
 
     /// Friends of friends: the vertices at a distance of exactly two, in ascending order of keys.
@@ -161,13 +161,11 @@ impl View {
     /// # Errors
     /// See above; cancellation.
     pub fn fof(&self, vertex: impl Into<Key>) -> Result<Vec<Key>> {
-        let vertex = self.vertex(vertex)?;
-        let found = on_single!(self, lists => query::friends_of_friends(&self.context(), lists, vertex));
-        self.keys_in_order(&self.explained(found)?)
+        self.at_distance(vertex, 2, Neighbors::Out)
     }
 
     /// The keys of vertices, ascending.
-    fn keys_in_order(&self, vertices: &[VertexId]) -> Result<Vec<Key>> {
+    pub(crate) fn keys_in_order(&self, vertices: &[VertexId]) -> Result<Vec<Key>> {
         let mut keys = self.keys(vertices)?;
         // Ids usually ascend with keys: a check is cheaper than a sort.
         if !keys.is_sorted() {
@@ -181,8 +179,7 @@ impl View {
     /// # Errors
     /// See above; cancellation.
     pub fn is_reachable(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<bool> {
-        let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        Ok(self.path_ids(source, target)?.is_some())
+        self.is_reachable_with(source, target, &PathOptions::default())
     }
 
     /// A path with the fewest edges; `None` if no path exists.
@@ -190,14 +187,7 @@ impl View {
     /// # Errors
     /// See above; cancellation.
     pub fn path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
-        let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let Some(path) = self.path_ids(source, target)? else { return Ok(None) };
-        let length = PathLength::Hops(path.length() as u64);
-        Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
-    }
-
-    fn path_ids(&self, source: VertexId, target: VertexId) -> Result<Option<query::VertexPath>> {
-        self.explained(on_single!(self, lists => query::path(&self.context(), lists, source, target)))
+        self.path_with(source, target, &PathOptions::default())
     }
 
     /// All paths with the fewest edges, of which at most `limit` are listed; `None` if no path exists.
@@ -210,10 +200,15 @@ impl View {
         target: impl Into<Key>,
         limit: usize,
     ) -> Result<Option<ShortestPaths>> {
-        let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let context = self.context();
-        let found = on_single!(self, lists => query::shortest_paths(&context, lists, source, target, limit));
-        let Some(found) = self.explained(found)? else { return Ok(None) };
+        self.shortest_paths_along(source, target, Neighbors::Out, limit)
+    }
+
+    /// The keys of paths, within the budget.
+    pub(crate) fn listed_paths(
+        &self,
+        context: &Context<'_>,
+        found: query::ShortestVertexPaths,
+    ) -> Result<ShortestPaths> {
         // Keys are held beside the ids. Text of string keys is added below, when its length is known.
         let list_bytes = |each: usize| size_of::<Vec<Key>>() + (found.length + 1) * each;
         let path_bytes = list_bytes(size_of::<VertexId>()) + list_bytes(size_of::<Key>());
@@ -227,7 +222,7 @@ impl View {
             self.explained(context.require_memory("path --all", needed))?;
             paths.push(keys);
         }
-        Ok(Some(ShortestPaths { length: found.length as u64, count: found.count, paths }))
+        Ok(ShortestPaths { length: found.length as u64, count: found.count, paths })
     }
 
     /// Shows how the lists of a vertex are stored: base, deltas, memtable, and the fragments that they form.
@@ -281,15 +276,7 @@ impl View {
     /// # Errors
     /// See above; the graph has no weights, or the search meets a negative weight; cancellation.
     pub fn weighted_path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
-        self.needs_weights("a weighted path")?;
-        let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let found = match self.chosen() {
-            // Chosen weights belong to lists that are laid out, so no entry needs a test.
-            Some(graph) => query::weighted_path(&self.context(), graph, source, target),
-            None => on_single!(self, lists => query::weighted_path(&self.context(), lists, source, target)),
-        };
-        let Some(path) = self.explained(found)? else { return Ok(None) };
-        Ok(Some(Path { vertices: self.keys(&path.vertices)?, length: PathLength::of(path.length) }))
+        self.weighted_path_along(source, target, Neighbors::Out)
     }
 }
 

@@ -175,6 +175,30 @@ impl Database {
         Ok(numbers)
     }
 
+    /// Gives a snapshot another name; `None` takes its name away. Returns its number.
+    ///
+    /// ```
+    /// use anden::{Changes, Database, Options};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// let number = db.append(&Changes::default().add_edge(1, 2))?.snapshot;
+    /// db.rename_snapshot(number, Some("monday"))?;
+    /// assert_eq!(db.snapshot("monday")?.num_edges(), 1);
+    /// db.rename_snapshot("monday", None)?;
+    /// assert!(db.snapshot("monday").is_err());
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See above; [`Error::NotFound`]: the snapshot does not exist; [`Error::Exists`]: another one has the name;
+    /// [`Error::InvalidInput`]: the name is not valid.
+    pub fn rename_snapshot(&self, snapshot: impl Into<SnapshotId>, name: Option<&str>) -> Result<u32> {
+        require_short(name)?;
+        let number = self.snapshot_number(snapshot)?;
+        self.inner().rename_snapshot(number, name)?;
+        Ok(number)
+    }
+
     /// Sets which snapshots are kept, now and after each new snapshot. Returns the numbers of those dropped now.
     ///
     /// # Errors

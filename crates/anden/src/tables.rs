@@ -102,6 +102,20 @@ fn key_column(view: &View, vertices: &[VertexId]) -> Result<PropertyColumn> {
     Ok(column.finish())
 }
 
+/// A batch of the keys of vertices and a column of their values.
+pub(crate) fn keyed_batch(
+    view: &View,
+    key: &str,
+    vertices: &[VertexId],
+    (name, values): (&str, &PropertyColumn),
+) -> Result<RecordBatch> {
+    let keys = key_column(view, vertices)?;
+    let arrays = [(key, keys), (name, values.clone())];
+    let arrays = arrays.map(|(name, column)| (name, column.without_dictionary().array().clone()));
+    let batch = RecordBatch::try_from_iter_with_nullable(arrays.map(|(name, array)| (name, array, true)));
+    batch.map_err(|error| Error::Internal(format!("cannot make a batch of values: {error}").into()))
+}
+
 fn u64_column(values: impl Iterator<Item = u64>) -> Result<PropertyColumn> {
     let values: Vec<u64> = values.collect();
     Ok(PropertyColumn::from_fixed_bytes(PropertyType::U64, bytemuck::cast_slice(&values), None)?)

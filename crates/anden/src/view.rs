@@ -122,10 +122,14 @@ impl View {
         Self { graph, part: None, session, seen, weights, chosen: None, last_weights }
     }
 
-    /// The part of this view that the filter selects. The predicates in text form name the part in the cache.
-    pub(crate) fn with_part(&self, filter: Filter, edges: Option<&str>, vertices: Option<&str>) -> Self {
-        let cache = self.seen.cache.part(edges, vertices);
-        let cache_below = self.seen.cache_below.part(edges, vertices);
+    /// The part of this view that the filter selects. The predicates in text form name the part in the cache; without
+    /// them, the part is not cached.
+    pub(crate) fn with_part(&self, filter: Filter, predicates: Option<(Option<&str>, Option<&str>)>) -> Self {
+        let named = |cache: &ViewCache| match predicates {
+            Some((edges, vertices)) => cache.part(edges, vertices),
+            None => cache.unnamed(),
+        };
+        let (cache, cache_below) = (named(&self.seen.cache), named(&self.seen.cache_below));
         let (name, least_patch_bytes) = (OnceLock::from(format!("a part of {}", self.name())), OnceLock::new());
         // The whole view holds the pin, so that a part does not count as another view.
         let whole = Some(Arc::clone(&self.seen));
@@ -555,22 +559,22 @@ impl View {
     /// # Errors
     /// [`Error::Unsupported`] if the direction needs in-lists and the graph has none; damage met on the way.
     pub fn degree_statistics(&self, direction: Neighbors) -> Result<DegreeStatistics> {
-        if direction != Neighbors::Out && !self.has_in_edges() {
-            return Err(Error::Unsupported("in-degrees need in-edges: load without --out-only".into()));
-        }
+        self.require_lists_of(direction)?;
         let lists = self.all_lists()?;
-        let degree = |vertex| match direction {
-            Neighbors::Both if self.is_directed() => {
-                lists.degree(Direction::Out, vertex) + lists.degree(Direction::In, vertex)
-            }
-            Neighbors::Out | Neighbors::Both => lists.degree(Direction::Out, vertex),
-            Neighbors::In => lists.degree(Direction::In, vertex),
-        };
+        let degree = |vertex| crate::neighborhood::degree(lists, self.is_directed(), vertex, direction);
         let live = (0..self.vertex_bound() as VertexId).filter(|&vertex| lists.is_live(vertex));
-        let degrees = live.map(|vertex| degree(vertex) as u64).collect();
+        let degrees = live.map(degree).collect();
         // Damaged lists look empty, so the degrees count only if this check passes.
         lists.check()?;
         Ok(DegreeStatistics::of(degrees))
+    }
+
+    /// Refuses a direction that needs in-lists if the graph has none.
+    pub(crate) fn require_lists_of(&self, direction: Neighbors) -> Result<()> {
+        match direction == Neighbors::Out || self.has_in_edges() {
+            true => Ok(()),
+            false => Err(Error::Unsupported("in-degrees need in-edges: load without --out-only".into())),
+        }
     }
 
     /// Counts the fragments of all out-lists. Cost: reads all out-lists.

@@ -16,13 +16,13 @@ use std::sync::LazyLock;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
-pub use ask::{ExportArgs, InfoArgs, Listing, Query, QueryArgs, Selection, VertexDirection};
+pub use ask::{ExportArgs, InfoArgs, Listing, Query, QueryArgs, QuestionLine, Selection, VertexDirection};
 pub use index::{IndexAction, IndexArgs};
 pub use live::{ApplyArgs, CheckpointArgs};
 pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadHeader, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
 pub use make::{GenerateArgs, GenerateCommon, GeneratorShape};
 pub use run::RunArgs;
-pub use versions::{AppendArgs, DiffArgs, DropArgs, KindArgs, MergeArgs, RetainArgs, retention_text};
+pub use versions::{AppendArgs, DiffArgs, DropArgs, KindArgs, MergeArgs, RenameArgs, RetainArgs, retention_text};
 
 const TOP_EXAMPLES: &str = "\
 Examples:
@@ -99,6 +99,7 @@ pub enum Verb {
     Snapshots(DatabaseArgs),
     Merge(MergeArgs),
     Drop(DropArgs),
+    Rename(RenameArgs),
     Diff(DiffArgs),
     Retain(RetainArgs),
     /// Print shell completions

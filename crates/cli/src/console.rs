@@ -44,9 +44,14 @@ impl Console {
         self.out.write_all(text).map_err(|error| self.failed(error))
     }
 
+    /// Writes the buffer, so that a waiting reader gets what was printed.
+    pub fn flush(&mut self) -> Result {
+        self.out.flush().map_err(|error| self.failed(error))
+    }
+
     /// Writes the rest of the buffer.
     pub fn finish(mut self) -> Result {
-        self.out.flush().map_err(|error| self.failed(error))
+        self.flush()
     }
 
     fn failed(&self, error: io::Error) -> CommandFailure {

@@ -80,6 +80,7 @@ pub fn value_json(value: &Value) -> serde_json::Value {
         Value::Ranking(ranking) => {
             ranking.iter().map(|(key, score)| json!([key_json(key), real_json(*score)])).collect()
         }
+        Value::Counts(counts) => counts.iter().map(|(key, count)| json!([key_json(key), count])).collect(),
     }
 }
 
@@ -91,6 +92,7 @@ pub fn value_text(value: &Value) -> String {
         Value::Key(key) => key_text(key),
         Value::Keys(keys) => keys_text(keys),
         Value::Ranking(ranking) => ranking.iter().map(|(key, _)| key_text(key)).collect::<Vec<_>>().join(", "),
+        Value::Counts(counts) => counts.iter().map(|(key, _)| key_text(key)).collect::<Vec<_>>().join(", "),
     }
 }
 

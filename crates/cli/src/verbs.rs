@@ -1,6 +1,7 @@
 //! The verbs: each calls the library and prints the result.
 
 mod append;
+mod batch;
 mod degrees;
 mod diff;
 mod export;
@@ -55,6 +56,7 @@ pub fn execute(cli: Cli) -> Result {
         Verb::Checkpoint(args) => live::checkpoint(global, &args),
         Verb::Merge(args) => versions::merge(global, &args),
         Verb::Drop(args) => versions::drop(global, &args),
+        Verb::Rename(args) => versions::rename(global, &args),
         Verb::Diff(args) => diff::execute(global, &args),
         Verb::Retain(args) => versions::retain(global, &args),
     }

@@ -523,6 +523,16 @@ impl Engine {
         Ok(self.store.drop_snapshots(numbers, progress)?)
     }
 
+    /// Gives a snapshot another name, or takes its name away.
+    ///
+    /// # Errors
+    /// The snapshot does not exist, or another one has the name; the name is not valid; the handle cannot write, or the
+    /// disk failed.
+    pub fn rename_snapshot(&self, number: u32, name: Option<&str>) -> Result<()> {
+        self.require_writer()?;
+        Ok(self.store.rename_snapshot(number, name)?)
+    }
+
     /// Sets which snapshots are kept, now and after each new snapshot. Returns the snapshots that it dropped. Named
     /// snapshots and the newest one are always kept.
     ///

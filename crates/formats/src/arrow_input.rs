@@ -154,7 +154,8 @@ impl ArrowRows {
                 return refuse(place, "integers or text as keys");
             }
         }
-        match roles.weight.filter(|&place| !self.schema.field(place).data_type().is_numeric()) {
+        let is_weight = |found: &DataType| found.is_numeric() || found.is_null();
+        match roles.weight.filter(|&place| !is_weight(self.schema.field(place).data_type())) {
             Some(place) => refuse(place, "numbers as weights"),
             None => Ok(()),
         }

@@ -87,7 +87,7 @@ pub use output_format::{ExportedGraph, KeptParts, OutputContent, OutputMemory, V
 pub use read_gapbs::read_gapbs;
 pub use serialized::SerializedGraph;
 pub use source::Source;
-pub use update_columns::{LineValue, push_update_column, push_update_name, push_update_value};
+pub use update_columns::{LineValue, push_update_column, push_update_name, push_update_value, split_columns};
 pub use updates::{LineProperties, NextUpdate, UpdateLine, Updates};
 pub use write::{Aside, Output, VertexLines, write_aside, write_csv, write_edge_list, write_file, write_vertices};
 pub use write_gapbs::{SerializedWeights, write_gapbs};

@@ -185,6 +185,9 @@ pub struct SourceOptions {
     pub epochs: Vec<(String, EpochUnit)>,
     /// The meaning of a line with a single key.
     pub lone_keys: LoneKeys,
+    /// The most bytes of scratch space for an input that is copied for random access: compressed or piped Parquet and
+    /// serialized graphs. `None`: 64 times the bytes of the input, at least 1 GB.
+    pub scratch_limit: Option<u64>,
     /// The bytes of a block of text, and the largest length of a line. METIS lines may be longer.
     pub block_bytes: usize,
 }
@@ -254,6 +257,7 @@ impl Default for SourceOptions {
             vertex_types: Vec::new(),
             epochs: Vec::new(),
             lone_keys: LoneKeys::default(),
+            scratch_limit: None,
             block_bytes: 4 << 20,
         }
     }

@@ -8,7 +8,7 @@ use anden_base::standard_input::StandardInput;
 
 use crate::compression::{Compression, HEAD_BYTES, decoded, read_head, text_of};
 use crate::part::InputBytes;
-use crate::spool::spooled;
+use crate::spool::{CopyLimit, CountedReader, spooled};
 use crate::{Error, InputPath, Result};
 
 /// Bytes of text from which columns and their types are inferred.
@@ -139,16 +139,18 @@ impl InputProbe {
     /// The input as a file with random access. A pipe or a compressed file is copied first.
     ///
     /// # Errors
-    /// The input cannot be read, or the copy cannot be written.
-    pub(crate) fn take_file(&mut self) -> Result<File> {
+    /// The input cannot be read, its copy would exceed the limit, or the copy cannot be written.
+    pub(crate) fn take_file(&mut self, limit: CopyLimit) -> Result<File> {
         let path = &self.path;
         // A name that promises compression counts as well, so that `decoded` checks the promise.
         let is_packed = Compression::of_content(&self.head).is_some() || Compression::of_name(path).0.is_some();
-        match self.opened.take() {
-            Some(opened) => spooled(path, decoded(path, &self.head, opened)?),
-            None if is_packed => spooled(path, decoded(path, &self.head, open(path)?)?),
-            None => open(path),
-        }
+        let opened = match self.opened.take() {
+            Some(opened) => opened,
+            None if is_packed => Box::new(open(path)?),
+            None => return open(path),
+        };
+        let (opened, num_read) = CountedReader::new(opened);
+        spooled(path, decoded(path, &self.head, opened)?, &num_read, limit)
     }
 
     /// The bytes of the input, for the reads of its content.

@@ -9,6 +9,7 @@
 //! buffers, so several threads may read one graph.
 
 use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -62,19 +63,7 @@ impl SerializedGraph {
         }
         let mut header = [0; HEADER_BYTES as usize];
         file.read_exact_at(&mut header, 0).map_err(|e| anden_base::Error::io("read", path, e))?;
-        let word = |at: usize| i64::from_le_bytes(std::array::from_fn(|i| header[at + i]));
-        let graph_kind = match header[0] {
-            0 => GraphKind::Undirected,
-            1 => GraphKind::Directed,
-            other => return Err(bad(format!("byte 0: expected 0 (undirected) or 1 (directed), found {other}"))),
-        };
-        let count = |name: &str, value: i64| {
-            u64::try_from(value).map_err(|_| bad(format!("expected a number of {name}, found {value}")))
-        };
-        let (num_arcs, num_vertices) = (count("arcs", word(1))?, count("vertices", word(9))?);
-        if num_vertices > MAX_VERTICES as u64 {
-            return Err(bad(format!("{num_vertices} vertices are more than {MAX_VERTICES}, the most there can be")));
-        }
+        let Header { graph_kind, num_vertices, num_arcs } = Header::parse(path, &header)?;
         let expected = |arc_bytes| file_bytes(graph_kind, num_vertices, num_arcs, arc_bytes);
         let is_weighted = match (expected(4), expected(8)) {
             // Without arcs, both expected lengths agree.
@@ -92,6 +81,21 @@ impl SerializedGraph {
             }
         };
         Ok(Self { path: path.to_owned(), file, graph_kind, is_weighted, num_vertices, num_arcs })
+    }
+
+    /// The most bytes that a file with the header at the beginning of `reader` has; `None`: the file ends before it
+    /// is complete.
+    ///
+    /// # Errors
+    /// The file cannot be read, or no file has this header.
+    pub(crate) fn promised_bytes(path: &Path, reader: impl Read) -> Result<Option<u64>> {
+        let mut header = Vec::new();
+        let read = reader.take(HEADER_BYTES).read_to_end(&mut header);
+        read.map_err(|e| anden_base::Error::io("read", path, e))?;
+        let Ok(header) = header[..].try_into() else { return Ok(None) };
+        // Pairs of a neighbor and a weight are the larger kind. A length beyond 2^64 bytes is no promise to rely on.
+        let header = Header::parse(path, header)?;
+        Ok(file_bytes(header.graph_kind, header.num_vertices, header.num_arcs, 2 * size_of::<VertexId>() as u64))
     }
 
     /// Whether decompressed bytes begin a serialized graph. Their first byte is 0 or 1, which no text starts with.
@@ -265,6 +269,33 @@ impl SerializedGraph {
         let end = first + len as u64;
         assert!(end <= self.num_arcs, "arcs {first}..{end} of {}", self.num_arcs);
         self.direction_start(direction) + 8 * (self.num_vertices + 1) + self.arc_bytes() * first
+    }
+}
+
+/// What the header of a file says.
+struct Header {
+    graph_kind: GraphKind,
+    num_vertices: u64,
+    num_arcs: u64,
+}
+
+impl Header {
+    fn parse(path: &Path, header: &[u8; HEADER_BYTES as usize]) -> Result<Self> {
+        let bad = |what: String| Error::Input { path: path.to_owned(), what };
+        let word = |at: usize| i64::from_le_bytes(std::array::from_fn(|i| header[at + i]));
+        let graph_kind = match header[0] {
+            0 => GraphKind::Undirected,
+            1 => GraphKind::Directed,
+            other => return Err(bad(format!("byte 0: expected 0 (undirected) or 1 (directed), found {other}"))),
+        };
+        let count = |name: &str, value: i64| {
+            u64::try_from(value).map_err(|_| bad(format!("expected a number of {name}, found {value}")))
+        };
+        let (num_arcs, num_vertices) = (count("arcs", word(1))?, count("vertices", word(9))?);
+        if num_vertices > MAX_VERTICES as u64 {
+            return Err(bad(format!("{num_vertices} vertices are more than {MAX_VERTICES}, the most there can be")));
+        }
+        Ok(Self { graph_kind, num_vertices, num_arcs })
     }
 }
 

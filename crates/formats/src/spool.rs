@@ -5,30 +5,88 @@
 //! it vanishes with the process even after a crash.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::Result;
+use anden_base::size::size;
+
+use crate::{Error, Result};
 
 /// Bytes per copy step.
 const COPY_BYTES: usize = 1 << 20;
+/// Without a limit of the caller, a copy may have this many times the bytes of the input. Packed columns of numbers
+/// have ratios up to about 20.
+const LARGEST_RATIO: u64 = 64;
+/// Copies up to this size are always made.
+const SMALL_BYTES: u64 = 1 << 30;
 
-/// Copies all of `reader` to a file without a name. Messages call the input `path`.
+/// The most bytes that a copy may have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CopyLimit {
+    /// The limit of the caller; `None`: a multiple of the bytes of the input.
+    pub(crate) scratch: Option<u64>,
+    /// The length that the header of the input promises.
+    pub(crate) promised: Option<u64>,
+}
+
+impl CopyLimit {
+    /// What is wrong with a copy of `num_bytes` of an input of which `num_read` bytes were read.
+    fn fault(self, num_bytes: u64, num_read: u64) -> Option<String> {
+        if let Some(promised) = self.promised.filter(|&promised| num_bytes > promised) {
+            return Some(format!("the content is longer than the {promised} bytes that its header promises"));
+        }
+        let limit = self.scratch.unwrap_or_else(|| num_read.saturating_mul(LARGEST_RATIO).max(SMALL_BYTES));
+        (num_bytes > limit).then(|| {
+            let why = if self.scratch.is_some() { "" } else { ", a size that such files rarely have" };
+            format!("needs more than {} of scratch space{why}; --scratch-limit raises the limit", size(limit))
+        })
+    }
+}
+
+/// Counts the bytes that are read.
+pub(crate) struct CountedReader<R> {
+    inner: R,
+    num_read: Arc<AtomicU64>,
+}
+
+impl<R> CountedReader<R> {
+    /// The reader, and the counter that it advances.
+    pub(crate) fn new(inner: R) -> (Self, Arc<AtomicU64>) {
+        let num_read = Arc::<AtomicU64>::default();
+        (Self { inner, num_read: Arc::clone(&num_read) }, num_read)
+    }
+}
+
+impl<R: Read> Read for CountedReader<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let num_bytes = self.inner.read(into)?;
+        self.num_read.fetch_add(num_bytes as u64, Ordering::Relaxed);
+        Ok(num_bytes)
+    }
+}
+
+/// Copies all of `reader` to a file without a name. Messages call the input `path`; `num_read` counts its bytes.
 ///
 /// # Errors
-/// The input cannot be read, or the disk is full.
-pub(crate) fn spooled(path: &Path, mut reader: impl Read) -> Result<File> {
+/// The input cannot be read, its copy would exceed the limit, or the disk is full.
+pub(crate) fn spooled(path: &Path, mut reader: impl Read, num_read: &AtomicU64, limit: CopyLimit) -> Result<File> {
     let mut file = scratch_file()?;
     let scratch = std::env::temp_dir();
     let mut buffer = vec![0; COPY_BYTES];
+    let mut num_copied = 0;
     loop {
         let num_bytes = match reader.read(&mut buffer) {
             Ok(0) => return Ok(file),
             Ok(num_bytes) => num_bytes,
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(e) => return Err(anden_base::Error::io("read", path, e).into()),
         };
+        num_copied += num_bytes as u64;
+        if let Some(what) = limit.fault(num_copied, num_read.load(Ordering::Relaxed)) {
+            return Err(Error::Input { path: path.to_owned(), what });
+        }
         file.write_all(&buffer[..num_bytes])
             .map_err(|e| anden_base::Error::io("write a scratch file in", &scratch, e))?;
     }
@@ -47,7 +105,7 @@ fn scratch_file() -> Result<File> {
                 return Ok(file);
             }
             // Left by an earlier process with this process id.
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
             Err(e) => return Err(anden_base::Error::io("create a scratch file in", &folder, e).into()),
         }
     }
@@ -61,7 +119,8 @@ mod tests {
     #[test]
     fn a_copy_has_all_bytes_and_no_name() {
         let bytes: Vec<u8> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
-        let file = spooled("-".as_ref(), &bytes[..]).unwrap();
+        let (reader, num_read) = CountedReader::new(&bytes[..]);
+        let file = spooled("-".as_ref(), reader, &num_read, CopyLimit::default()).unwrap();
         assert_eq!(file.metadata().unwrap().len(), bytes.len() as u64);
         let mut back = [0; 100];
         file.read_exact_at(&mut back, 2_000_000).unwrap();
@@ -69,5 +128,19 @@ mod tests {
         let own = format!("anden-{}-", std::process::id());
         let names = std::fs::read_dir(std::env::temp_dir()).unwrap().map(|entry| entry.unwrap().file_name());
         assert_eq!(names.filter(|name| name.to_string_lossy().starts_with(&own)).count(), 0);
+    }
+
+    #[test]
+    fn copies_end_at_the_limit() {
+        let limit = CopyLimit { scratch: Some(1_000), promised: Some(100) };
+        assert_eq!(limit.fault(100, 0), None);
+        assert!(limit.fault(101, 0).unwrap().contains("longer than the 100 bytes"));
+        let limit = CopyLimit { promised: None, ..limit };
+        assert_eq!(limit.fault(1_000, 0), None);
+        assert!(limit.fault(1_001, 1_001).unwrap().contains("--scratch-limit"));
+        let limit = CopyLimit::default();
+        assert_eq!(limit.fault(SMALL_BYTES, 0), None);
+        assert!(limit.fault(SMALL_BYTES + 1, SMALL_BYTES / LARGEST_RATIO).is_some());
+        assert_eq!(limit.fault(SMALL_BYTES + 1, SMALL_BYTES / LARGEST_RATIO + 1), None);
     }
 }

@@ -117,6 +117,16 @@ impl UpdateColumns {
     }
 }
 
+/// The columns of a line that is no update, such as a question or a key: blanks separate them, and quotes are resolved.
+///
+/// # Errors
+/// The expected text, if quotes are wrong.
+pub fn split_columns(line: &str) -> Result<Vec<String>, &'static str> {
+    let mut columns = UpdateColumns::default();
+    columns.find(line)?;
+    Ok(columns.all().iter().map(|column| columns.text(line, column).to_owned()).collect())
+}
+
 /// Appends the text before the closing quote; returns the text behind it.
 fn unquote<'a>(quoted: &'a str, to: &mut String) -> Result<&'a str, &'static str> {
     let mut rest = quoted;

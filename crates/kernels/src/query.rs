@@ -4,7 +4,9 @@
 //! table. Only a search that visits a large part of the graph moves to a bitmap. A thread keeps both for its next
 //! query. Answers are equal in every run.
 
+mod friends;
 mod heap;
+mod neighbor_graph;
 mod path;
 mod shortest_paths;
 mod table;
@@ -22,7 +24,9 @@ use crate::edge_map::{announce, announce_first};
 use crate::walk::announce_ahead;
 use crate::{Context, Error, Result};
 
-pub use path::{VertexPath, path};
+pub use friends::count_friends_of_friends;
+pub use neighbor_graph::NeighborGraph;
+pub use path::{VertexPath, path, path_within};
 pub use shortest_paths::{ShortestVertexPaths, shortest_paths};
 use table::{QueryScratch, with_scratch};
 use visited::Visited;
@@ -89,7 +93,16 @@ pub fn neighbors<G: Graph>(graph: &G, vertex: VertexId, which: Neighbors) -> Res
 /// # Errors
 /// The vertex does not exist, the graph is damaged, the memory budget is too small, or the work was cancelled.
 pub fn friends_of_friends<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: VertexId) -> Result<Vec<VertexId>> {
-    nearby(ctx, graph, vertex, 2, KhopLevels::LastLevel)
+    at_distance(ctx, graph, vertex, 2)
+}
+
+/// The vertices at a distance of exactly `num_hops` out-edges from `vertex`, ascending. *Cost* and *memory* as for
+/// [`khop`].
+///
+/// # Errors
+/// As [`khop`].
+pub fn at_distance<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: VertexId, num_hops: u32) -> Result<Vec<VertexId>> {
+    nearby(ctx, graph, vertex, num_hops, KhopLevels::LastLevel)
 }
 
 /// The vertices that a walk of 1 to `num_hops` out-edges reaches, ascending, without `vertex` itself.
@@ -101,6 +114,30 @@ pub fn friends_of_friends<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: Vertex
 /// The vertex does not exist, the graph is damaged, the memory budget is too small, or the work was cancelled.
 pub fn khop<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: VertexId, num_hops: u32) -> Result<Vec<VertexId>> {
     nearby(ctx, graph, vertex, num_hops, KhopLevels::AllLevels)
+}
+
+/// As [`khop`], by levels: the vertices at a distance of one out-edge, then of two, and so on, each level ascending.
+///
+/// *Cost* and *memory* as for [`khop`], and 4 bytes for each vertex found.
+///
+/// # Errors
+/// As [`khop`].
+pub fn khop_levels<G: Graph>(
+    ctx: &Context<'_>,
+    graph: &G,
+    vertex: VertexId,
+    num_hops: u32,
+) -> Result<Vec<Vec<VertexId>>> {
+    search(ctx, graph, vertex, num_hops, false, |_, found, starts| {
+        let ends = starts[1..].iter().copied().chain([found.len()]);
+        // The first level is the start, which is no answer.
+        let levels = starts.iter().zip(ends).skip(1).map(|(&start, end)| {
+            let mut level = found[start..end].to_vec();
+            level.sort_unstable();
+            level
+        });
+        Ok(levels.collect())
+    })
 }
 
 /// The vertices that form the answer of a search.
@@ -118,11 +155,14 @@ struct NearbyScratch {
     visited: Visited,
     /// The found vertices, level by level.
     found: Vec<VertexId>,
+    /// Where each level begins in `found`; the first one is the start.
+    starts: Vec<usize>,
 }
 
 impl QueryScratch for NearbyScratch {
     fn num_bytes(&self) -> usize {
-        self.visited.num_bytes() + self.found.capacity() * size_of::<VertexId>()
+        let lists = self.found.capacity() * size_of::<VertexId>() + self.starts.capacity() * size_of::<usize>();
+        self.visited.num_bytes() + lists
     }
 }
 
@@ -133,27 +173,47 @@ fn nearby<G: Graph>(
     num_hops: u32,
     wanted: KhopLevels,
 ) -> Result<Vec<VertexId>> {
+    let bound = graph.vertex_bound();
+    search(ctx, graph, vertex, num_hops, true, |visited, found, starts| {
+        let last_level = match starts.len() > num_hops as usize {
+            true => starts[num_hops as usize],
+            // No vertex is that far away.
+            false => found.len(),
+        };
+        // The first entry of `found` is the start, which is no answer.
+        let first = if wanted == KhopLevels::LastLevel { last_level.max(1) } else { 1 };
+        found[..first].iter().for_each(|&near| visited.remove(near));
+        // `sorted` counts the vertices again, and `found_bytes` covers those in `found` already.
+        let room = |num_vertices: usize| {
+            let marked_bytes = num_vertices.saturating_sub(found.len()) * size_of::<VertexId>();
+            let found_bytes = found.len() * FOUND_BYTES + Visited::most_bytes(bound, found.len());
+            ctx.require_memory("khop", (found_bytes + marked_bytes) as u64)
+        };
+        visited.sorted(&found[first..], room)
+    })
+}
+
+/// Searches from `vertex`, and gives `answer` the visited vertices, those found in the order of their distance, and
+/// where each level begins in that list.
+fn search<G: Graph, T>(
+    ctx: &Context<'_>,
+    graph: &G,
+    vertex: VertexId,
+    num_hops: u32,
+    may_mark: bool,
+    answer: impl FnOnce(&mut Visited, &[VertexId], &[usize]) -> Result<T>,
+) -> Result<T> {
     require_vertex(graph, vertex)?;
     with_scratch(&NEARBY, |scratch: &mut NearbyScratch| {
         let bound = graph.vertex_bound();
         // The smallest possible search: one vertex and its list.
         ctx.require_memory("khop", (FOUND_BYTES + Visited::most_bytes(bound, 1)) as u64)?;
-        let NearbyScratch { visited, found } = scratch;
-        visited.begin(bound);
-        found.clear();
-        let searched = search_nearby(ctx, graph, vertex, num_hops, (visited, found));
-        let answer = searched.and_then(|last_level| {
-            // The first entry of `found` is the start, which is no answer.
-            let first = if wanted == KhopLevels::LastLevel { last_level.max(1) } else { 1 };
-            found[..first].iter().for_each(|&near| visited.remove(near));
-            // `sorted` counts the vertices again, and `found_bytes` covers those in `found` already.
-            let room = |num_vertices: usize| {
-                let marked_bytes = num_vertices.saturating_sub(found.len()) * size_of::<VertexId>();
-                let found_bytes = found.len() * FOUND_BYTES + Visited::most_bytes(bound, found.len());
-                ctx.require_memory("khop", (found_bytes + marked_bytes) as u64)
-            };
-            visited.sorted(&found[first..], room)
-        });
+        scratch.visited.begin(bound);
+        scratch.found.clear();
+        scratch.starts.clear();
+        let searched = search_nearby(ctx, graph, vertex, (num_hops, may_mark), scratch);
+        let NearbyScratch { visited, found, starts } = scratch;
+        let answer = searched.and_then(|()| answer(visited, found, starts));
         // Also after an error: the thread keeps the set for its next query.
         visited.end(found);
         graph.check()?;
@@ -161,18 +221,19 @@ fn nearby<G: Graph>(
     })
 }
 
-/// Finds the vertices within `num_hops` of `vertex`, which becomes the first entry of `found`. Returns where the last
-/// level begins; some vertices of that level may be marked only.
+/// Finds the vertices within `num_hops` of `vertex`, which becomes the first entry of `found`. With `may_mark`, some
+/// vertices of the level `num_hops` may be marked only.
 fn search_nearby<G: Graph>(
     ctx: &Context<'_>,
     graph: &G,
     vertex: VertexId,
-    num_hops: u32,
-    (visited, found): (&mut Visited, &mut Vec<VertexId>),
-) -> Result<usize> {
+    (num_hops, may_mark): (u32, bool),
+    NearbyScratch { visited, found, starts }: &mut NearbyScratch,
+) -> Result<()> {
     let bound = graph.vertex_bound();
     visited.insert(vertex);
     found.push(vertex);
+    starts.push(0);
     let mut level = 0;
     for hop in 1..=num_hops {
         let end = found.len();
@@ -199,7 +260,7 @@ fn search_nearby<G: Graph>(
                 num_entries += list.len();
                 // No list of the last level is read. If that level is large, marking its vertices costs less than
                 // listing them.
-                match hop == num_hops && visited.is_worth_marking(num_entries) {
+                match may_mark && hop == num_hops && visited.is_worth_marking(num_entries) {
                     true => visited.mark_all(list),
                     false => visited.insert_all(list, found),
                 }
@@ -207,8 +268,9 @@ fn search_nearby<G: Graph>(
             });
         }
         level = end;
+        starts.push(level);
     }
-    Ok(level)
+    Ok(())
 }
 
 /// A search polls for cancellation once per this many vertices.

@@ -194,6 +194,9 @@ pub fn create(
 ///     by vertex id follow it. ``io_order=True`` is ``order="input"``.
 /// on_error : {"stop", "skip"}
 ///     What to do with a line that is not an edge.
+/// scratch_limit : int or str, optional
+///     The most scratch space for each compressed or piped input of Parquet or serialized graphs, in bytes or as text
+///     such as ``"20GB"``; by default 64 times the bytes of the input, at least 1 GB.
 ///
 /// Returns
 /// -------
@@ -205,8 +208,9 @@ pub fn create(
     text_signature = "(path, *inputs, format='auto', directed=None, undirected=False, ordered=False, weights=False, \
             weight_type=None, weight_column=None, duplicates=None, multigraph=False, out_only=False, \
             ids=None, snapshots=1, first_share=None, seed=1, source_column=None, target_column=None, \
-            header='auto', delimiter=None, comment=None, trim=False, columns=None, edges=None, vertices=None, \
-            vertex_column=None, vertex_properties='all', properties=None, property_types=None, \
+            header='auto', delimiter=None, comment=None, trim=False, scratch_limit=None, columns=None, \
+            edges=None, vertices=None, vertex_column=None, vertex_properties='all', properties=None, \
+            property_types=None, \
             order='auto', io_order=False, on_error='stop', name=None, threads=0, memory=None)"
 )]
 pub fn load(
@@ -446,6 +450,12 @@ impl Database {
         }
         let ids = snapshots.iter().map(|one| snapshot_id(&one, &self.opened)).collect::<Result<Vec<_>>>()?;
         self.opened.run(py, move |database| database.drop_snapshots(&ids))
+    }
+
+    /// Give a snapshot another name; None takes its name away. Returns its number.
+    fn rename(&self, py: Python<'_>, snapshot: &Bound<'_, PyAny>, name: Option<String>) -> Result<u32> {
+        let snapshot = snapshot_id(snapshot, &self.opened)?;
+        self.opened.run(py, move |database| database.rename_snapshot(snapshot, name.as_deref()))
     }
 
     /// Set which snapshots are kept, now and after each new one: ``"all"``, ``"last:N"``, ``"named"`` or ``"days:N"``.

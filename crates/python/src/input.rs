@@ -131,9 +131,9 @@ fn column_of(name: &str, values: &Bound<'_, PyAny>) -> Result<ArrayRef> {
     if array.ndim() != 1 {
         return Err(invalid(format!("'{name}' has {} dimensions, one is expected", array.ndim())));
     }
-    // Other byte orders and strides are copied once to the usual form.
+    // Other byte orders, strides and unaligned values are copied once to the usual form.
     let plain = array.dtype().call_method1("newbyteorder", ("=",))?;
-    let array = numpy.call_method1("ascontiguousarray", (array, plain))?;
+    let array = numpy.call_method1("require", (array, plain, ["C_CONTIGUOUS", "ALIGNED"]))?;
     let array = array.cast::<PyUntypedArray>()?;
     let kind: String = array.dtype().getattr("kind")?.extract()?;
     let size: usize = array.dtype().getattr("itemsize")?.extract()?;

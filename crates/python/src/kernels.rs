@@ -50,9 +50,14 @@ fn number<T>(value: &Bound<'_, PyAny>, what: &str) -> Result<T>
 where
     T: for<'a, 'py> FromPyObject<'a, 'py>,
 {
-    value.extract().map_err(|_| match value.is_instance_of::<pyo3::types::PyInt>() {
-        true => invalid(format!("{what} is 0 or more, and fits its type: {value} does not")),
-        false => wrong_type(format!("{what} is an int, not {value}")),
+    if let Ok(number) = value.extract() {
+        return Ok(number);
+    }
+    // An object whose repr fails gets its own error.
+    let shown = value.repr()?;
+    Err(match value.is_instance_of::<pyo3::types::PyInt>() {
+        true => invalid(format!("{what} is 0 or more, and fits its type: {shown} does not")),
+        false => wrong_type(format!("{what} is an int, not {shown}")),
     })
 }
 
@@ -98,6 +103,8 @@ impl Request {
             parents: given.is_set("parents")?,
             variant: given.take_with("variant", |value| word(value, &media))?.unwrap_or_default(),
             values: given.is_set("per_vertex")?,
+            // A `Result` ranks its values on request, so no keyword asks for it.
+            top: None,
         };
         Ok(Self { parameters, details: given.is_set("details")? })
     }
@@ -146,6 +153,10 @@ pub fn figure<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>
             let pairs = ranking.iter().map(|(key, score)| Ok((key_object(py, key)?, *score)));
             Ok(PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)?.into_any())
         }
+        Value::Counts(counts) => {
+            let pairs = counts.iter().map(|(key, count)| Ok((key_object(py, key)?, *count)));
+            Ok(PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)?.into_any())
+        }
     }
 }
 
@@ -157,7 +168,8 @@ pub fn kernels(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let entry = PyDict::new(py);
         entry.set_item("about", kernel.about)?;
         entry.set_item("value", kernel.value)?;
-        entry.set_item("parameters", kernel.parameters.iter().map(|one| one.name()).collect::<Vec<_>>())?;
+        let parameters = kernel.parameters.iter().map(|one| one.name()).filter(|name| PARAMETERS.contains(name));
+        entry.set_item("parameters", parameters.collect::<Vec<_>>())?;
         entry.set_item("algorithms", kernel.algorithms)?;
         dict.set_item(kernel.name, entry)?;
     }

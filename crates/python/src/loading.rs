@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyString, PyStringMethods};
 
 use crate::error::{Result, invalid, wrong_type};
 use crate::input::arrow_input;
-use crate::options::{KEY_SCHEMES, Keywords, near, path, weight_type};
+use crate::options::{KEY_SCHEMES, Keywords, near, path, size_of_text, weight_type};
 
 /// The arguments that say how files are read.
 pub const READING: &[&str] = &[
@@ -24,6 +24,7 @@ pub const READING: &[&str] = &[
     "comment",
     "trim",
     "null",
+    "scratch_limit",
     "columns",
     "edges",
     "vertices",
@@ -176,6 +177,7 @@ fn source_options(given: &mut Keywords<'_>, properties: WantedProperties) -> Res
         comment: given.take_with("comment", comment)?,
         trim: given.is_set("trim")?,
         null_words: given.take_with("null", words)?.unwrap_or_default(),
+        scratch_limit: given.take_with("scratch_limit", size_of_text)?,
         columns: given.take("columns")?,
         edge_properties: given.take_with("properties", wanted)?.unwrap_or(properties),
         edges: given.take_with("edges", edge_inputs)?.unwrap_or_default(),

@@ -1,6 +1,7 @@
 //! Results of kernels.
 
-use anden::job::{JobOutput, Value};
+use anden::Key;
+use anden::job::{JobOutput, Value, Values};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -77,7 +78,28 @@ impl KernelResult {
     pub fn ranking(&self, py: Python<'_>, length: usize) -> Result<Vec<(u32, f64)>> {
         self.view.open()?;
         let Some(scores) = self.scores(py)? else { return Ok(Vec::new()) };
-        self.view.run(py, move |view| ranked(view, scores, length))
+        self.view.run(py, move |view| view.top(&scores, length))
+    }
+
+    /// A copy of the values, by their meaning.
+    fn owned_values(&self, py: Python<'_>) -> Result<Values<'static>> {
+        let values = self.values.bind(py);
+        if let Ok(array) = values.cast::<PyArray1<f64>>() {
+            return Ok(Values::Reals(array.to_vec().map_err(not_contiguous)?.into()));
+        }
+        if let Ok(array) = values.cast::<PyArray1<u64>>() {
+            let numbers = array.to_vec().map_err(not_contiguous)?.into();
+            return Ok(if self.column == "distance" { Values::Distances(numbers) } else { Values::Counts(numbers) });
+        }
+        if let Ok(array) = values.cast::<PyArray1<u32>>() {
+            let numbers = array.to_vec().map_err(not_contiguous)?.into();
+            return Ok(match self.column {
+                "distance" => Values::Hops(numbers),
+                "core" => Values::Numbers(numbers),
+                _ => Values::Vertices(numbers),
+            });
+        }
+        Err(misused(format!("{} has no values by vertex; ask for per_vertex=True", self.kernel)))
     }
 
     /// The values as floats; infinite where a vertex was not reached. `None` without values.
@@ -100,22 +122,8 @@ impl KernelResult {
     }
 }
 
-/// The first vertices by score; equal scores by key.
-fn ranked(view: &anden::View, scores: Vec<f64>, length: usize) -> anden::Result<Vec<(u32, f64)>> {
-    let mut ranked: Vec<(u32, f64)> = (0..scores.len() as u32)
-        .zip(scores)
-        .filter(|(vertex, score)| score.is_finite() && view.is_live(*vertex))
-        .collect();
-    let ranks = view.ranks_by_key()?;
-    let rank = |vertex: u32| ranks.as_ref().map_or(vertex, |ranks| ranks[vertex as usize]);
-    let by_score = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then_with(|| rank(a.0).cmp(&rank(b.0)));
-    if length < ranked.len() {
-        // Only the first ones need an order.
-        ranked.select_nth_unstable_by(length, by_score);
-        ranked.truncate(length);
-    }
-    ranked.sort_unstable_by(by_score);
-    Ok(ranked)
+fn no_groups(kernel: &str) -> crate::error::Failure {
+    misused(format!("{kernel} has no groups of vertices; wcc, scc, cdlp and kcore have"))
 }
 
 fn not_contiguous(error: impl std::fmt::Display) -> crate::error::Failure {
@@ -177,6 +185,67 @@ impl KernelResult {
         let pair =
             |(vertex, _)| Ok((key_object(py, &view.key(vertex)?)?, values.get_item(vertex)?.call_method0("item")?));
         ranking.into_iter().map(pair).collect()
+    }
+
+    /// The sizes of the largest components or communities, as pairs of key and number of vertices; equal sizes are
+    /// ordered by key. The key is the smallest of the component, or the label of the community. The sizes of cores have
+    /// core numbers in place of keys.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import anden
+    /// >>> db = anden.create(None)
+    /// >>> db.append([1, 2, 7], [2, 3, 8])["added"]
+    /// 3
+    /// >>> db.view().wcc(details=True).sizes()
+    /// [(1, 3), (7, 2)]
+    #[pyo3(signature = (n=10))]
+    fn sizes<'py>(&self, py: Python<'py>, n: usize) -> Result<Vec<(Bound<'py, PyAny>, u64)>> {
+        let view = self.view.open()?;
+        let Ok(values) = self.values.bind(py).cast::<PyArray1<u32>>() else { return Err(no_groups(self.kernel)) };
+        let values = values.to_vec().map_err(not_contiguous)?;
+        let found = match self.column {
+            "component" => self.view.run(py, move |view| view.largest_groups(&view.components_by_key(&values)?, n))?,
+            "community" => self.view.run(py, move |view| view.largest_groups(&values, n))?,
+            "core" => {
+                let found = self.view.run(py, move |view| view.most_frequent(&values, n))?;
+                let pair = |(core, count): (u32, u64)| Ok((key_object(py, &Key::Integer(core.into()))?, count));
+                return found.into_iter().map(pair).collect();
+            }
+            _ => return Err(no_groups(self.kernel)),
+        };
+        found.into_iter().map(|(vertex, count)| Ok((key_object(py, &view.key(vertex)?)?, count))).collect()
+    }
+
+    /// Store the value of each vertex as a vertex property, in a new snapshot, whose number is returned.
+    ///
+    /// Components and parents are keys. A vertex that was not reached has no value afterwards. Vertices outside the view
+    /// of the result keep their value.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import anden
+    /// >>> db = anden.create(None)
+    /// >>> db.append([1, 7], [2, 8])["added"]
+    /// 2
+    /// >>> db.view().wcc(details=True).store("component")
+    /// 3
+    /// >>> db.view().find_vertices("component", 7)
+    /// [7, 8]
+    fn store(&self, py: Python<'_>, name: &str) -> Result<u32> {
+        let view = self.view.open()?.clone();
+        let (values, column, name) = (self.owned_values(py)?, self.column, name.to_owned());
+        let report = self.view.opened().run(py, move |database| {
+            let values = match values {
+                // In the arrays of Python, the smallest id names a component.
+                Values::Vertices(labels) if column == "component" => {
+                    Values::Vertices(view.components_by_key(&labels)?.into_owned().into())
+                }
+                values => values,
+            };
+            database.store_values(&view, &name, &values)
+        })?;
+        Ok(report.snapshot)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

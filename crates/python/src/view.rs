@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use anden::query::PathOptions;
 use anden::{Error, Key};
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -277,54 +278,146 @@ impl View {
     }
 
     /// A path with the fewest edges, or with the smallest sum of weights, as a list of keys; None if there is none.
-    #[pyo3(signature = (source, target, *, weighted=false))]
+    ///
+    /// Parameters
+    /// ----------
+    /// source, target : int, str or tuple
+    ///     The ends.
+    /// weighted : bool
+    ///     Whether the sum of weights counts, not the number of edges.
+    /// direction : {"out", "in", "both"}
+    ///     The edges that the path follows.
+    /// max_depth : int, optional
+    ///     The most edges; the search goes no farther. Not for a weighted path.
+    #[pyo3(signature = (source, target, *, weighted=false, direction=None, max_depth=None))]
     fn path<'py>(
         &self,
         py: Python<'py>,
         source: &Bound<'_, PyAny>,
         target: &Bound<'_, PyAny>,
         weighted: bool,
+        direction: Option<&Bound<'_, PyAny>>,
+        max_depth: Option<u32>,
     ) -> Result<Option<Bound<'py, PyList>>> {
         let (source, target) = (key_of(source)?, key_of(target)?);
+        let options = PathOptions { direction: self::direction(direction)?, max_depth };
+        if weighted && max_depth.is_some() {
+            return Err(invalid("max_depth limits the number of edges, which a weighted path does not count"));
+        }
         let path = self.run(py, move |view| match weighted {
-            true => view.weighted_path(source, target),
-            false => view.path(source, target),
+            true => view.weighted_path_along(source, target, options.direction),
+            false => view.path_with(source, target, &options),
         })?;
         Ok(path_keys(py, path)?)
     }
 
     /// Shortest paths, each as a list of keys; empty if there is none. At most ``limit`` are listed.
-    #[pyo3(signature = (source, target, *, limit=100))]
+    #[pyo3(signature = (source, target, *, limit=100, direction=None))]
     fn shortest_paths<'py>(
         &self,
         py: Python<'py>,
         source: &Bound<'_, PyAny>,
         target: &Bound<'_, PyAny>,
         limit: usize,
+        direction: Option<&Bound<'_, PyAny>>,
     ) -> Result<Bound<'py, PyList>> {
-        let (source, target) = (key_of(source)?, key_of(target)?);
-        let found = self.run(py, move |view| view.shortest_paths(source, target, limit))?;
+        let (source, target, direction) = (key_of(source)?, key_of(target)?, self::direction(direction)?);
+        let found = self.run(py, move |view| view.shortest_paths_along(source, target, direction, limit))?;
         let paths = found.map_or_else(Vec::new, |found| found.paths);
         let lists = paths.iter().map(|keys| key_list(py, keys)).collect::<PyResult<Vec<_>>>()?;
         Ok(PyList::new(py, lists)?)
     }
 
-    /// The vertices within ``hops`` steps, without the vertex itself.
-    fn khop<'py>(&self, py: Python<'py>, vertex: &Bound<'_, PyAny>, hops: u32) -> Result<Bound<'py, PyList>> {
-        let vertex = key_of(vertex)?;
-        Ok(key_list(py, &self.run(py, move |view| view.khop(vertex, hops))?)?)
+    /// The vertices within ``hops`` steps, without the vertex itself, in ascending order of keys.
+    ///
+    /// With ``depths=True`` as pairs of key and number of steps, nearest first; equal numbers by key.
+    #[pyo3(signature = (vertex, hops, *, direction=None, depths=false))]
+    fn khop<'py>(
+        &self,
+        py: Python<'py>,
+        vertex: &Bound<'_, PyAny>,
+        hops: u32,
+        direction: Option<&Bound<'_, PyAny>>,
+        depths: bool,
+    ) -> Result<Bound<'py, PyList>> {
+        let (vertex, direction) = (key_of(vertex)?, self::direction(direction)?);
+        Ok(match depths {
+            true => pair_list(py, self.run(py, move |view| view.khop_depths(vertex, hops, direction))?)?,
+            false => key_list(py, &self.run(py, move |view| view.khop_along(vertex, hops, direction))?)?,
+        })
     }
 
-    /// Friends of friends: the vertices at a distance of exactly two.
-    fn fof<'py>(&self, py: Python<'py>, vertex: &Bound<'_, PyAny>) -> Result<Bound<'py, PyList>> {
-        let vertex = key_of(vertex)?;
-        Ok(key_list(py, &self.run(py, move |view| view.fof(vertex))?)?)
+    /// Friends of friends: the vertices at a distance of exactly two steps, or of ``depth`` steps, in ascending order
+    /// of keys.
+    ///
+    /// With ``ranked=True`` as recommendations: pairs of key and number of neighbors between, the highest number first;
+    /// equal numbers by key.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import anden
+    /// >>> db = anden.create(None)
+    /// >>> db.append([1, 1, 2, 2, 3], [2, 3, 7, 8, 8])["added"]
+    /// 5
+    /// >>> db.view().fof(1, ranked=True)
+    /// [(8, 2), (7, 1)]
+    #[pyo3(signature = (vertex, *, direction=None, depth=2, ranked=false))]
+    fn fof<'py>(
+        &self,
+        py: Python<'py>,
+        vertex: &Bound<'_, PyAny>,
+        direction: Option<&Bound<'_, PyAny>>,
+        depth: u32,
+        ranked: bool,
+    ) -> Result<Bound<'py, PyList>> {
+        let (vertex, direction) = (key_of(vertex)?, self::direction(direction)?);
+        if ranked && depth != 2 {
+            return Err(invalid(format!("ranked friends of friends are at depth 2, not {depth}")));
+        }
+        Ok(match ranked {
+            true => pair_list(py, self.run(py, move |view| view.fof_counts(vertex, direction))?)?,
+            false => key_list(py, &self.run(py, move |view| view.at_distance(vertex, depth, direction))?)?,
+        })
     }
 
-    /// Whether a path exists. A vertex reaches itself.
-    fn reachable(&self, py: Python<'_>, source: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> Result<bool> {
+    /// The neighbors that two vertices have in common, in ascending order of keys.
+    #[pyo3(signature = (first, second, direction=None))]
+    fn common_neighbors<'py>(
+        &self,
+        py: Python<'py>,
+        first: &Bound<'_, PyAny>,
+        second: &Bound<'_, PyAny>,
+        direction: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Bound<'py, PyList>> {
+        let (first, second, direction) = (key_of(first)?, key_of(second)?, self::direction(direction)?);
+        Ok(key_list(py, &self.run(py, move |view| view.common_neighbors(first, second, direction))?)?)
+    }
+
+    /// The vertices with the most edges, as pairs of key and degree; equal degrees are ordered by key.
+    #[pyo3(signature = (n=10, direction=None))]
+    fn top_degrees<'py>(
+        &self,
+        py: Python<'py>,
+        n: usize,
+        direction: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Bound<'py, PyList>> {
+        let direction = self::direction(direction)?;
+        Ok(pair_list(py, self.run(py, move |view| view.top_degrees(n, direction))?)?)
+    }
+
+    /// Whether a path exists. A vertex reaches itself. ``direction`` and ``max_depth`` as for `path`.
+    #[pyo3(signature = (source, target, *, direction=None, max_depth=None))]
+    fn reachable(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        target: &Bound<'_, PyAny>,
+        direction: Option<&Bound<'_, PyAny>>,
+        max_depth: Option<u32>,
+    ) -> Result<bool> {
         let (source, target) = (key_of(source)?, key_of(target)?);
-        self.run(py, move |view| view.is_reachable(source, target))
+        let options = PathOptions { direction: self::direction(direction)?, max_depth };
+        self.run(py, move |view| view.is_reachable_with(source, target, &options))
     }
 
     /// A vertex as a dict: key, id, degrees, and properties that have a value.
@@ -400,6 +493,26 @@ impl View {
     fn filter(&self, py: Python<'_>, edges: Option<String>, vertices: Option<String>) -> Result<Self> {
         let part = self.run(py, move |view| view.filter(edges.as_deref(), vertices.as_deref()))?;
         Ok(self.part(part))
+    }
+
+    /// The induced subgraph of these vertices, as a view: the vertices, and all edges between them.
+    fn subgraph(&self, py: Python<'_>, vertices: &Bound<'_, PyAny>) -> Result<Self> {
+        let keys = keys_of(vertices)?;
+        Ok(self.part(self.run(py, move |view| view.induced(&keys))?))
+    }
+
+    /// The ego network of a vertex, as a view: the induced subgraph of the vertices within ``hops`` steps along edges
+    /// of a direction, the vertex included.
+    #[pyo3(signature = (vertex, hops=1, *, direction=None))]
+    fn ego(
+        &self,
+        py: Python<'_>,
+        vertex: &Bound<'_, PyAny>,
+        hops: u32,
+        direction: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Self> {
+        let (vertex, direction) = (key_of(vertex)?, self::direction(direction)?);
+        Ok(self.part(self.run(py, move |view| view.ego(vertex, hops, direction))?))
     }
 
     /// The edges with one of these types; all vertices stay.
@@ -528,6 +641,15 @@ fn names_of(value: &Bound<'_, PyAny>) -> Result<Vec<String>> {
         Ok(name) => Ok(vec![name.to_str()?.to_owned()]),
         Err(_) => Ok(value.extract()?),
     }
+}
+
+/// Keys with a number each, as pairs.
+fn pair_list<T>(py: Python<'_>, found: Vec<(Key, T)>) -> PyResult<Bound<'_, PyList>>
+where
+    T: for<'py> IntoPyObject<'py>,
+{
+    let pairs = found.into_iter().map(|(key, number)| Ok((key_object(py, &key)?, number)));
+    PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)
 }
 
 fn no_edge(source: Key, target: Key) -> Failure {

@@ -365,7 +365,15 @@ impl Store {
     }
 }
 
-/// Checks a name for a new snapshot.
+/// Checks the name of the first snapshot of a database.
+///
+/// # Errors
+/// [`Error::Input`]: the name is not valid.
+pub fn check_first_name(name: Option<&str>) -> Result<()> {
+    check_name(name, None)
+}
+
+/// Checks a name for a snapshot.
 pub(crate) fn check_name(name: Option<&str>, manifest: Option<&Manifest>) -> Result<()> {
     let Some(name) = name else { return Ok(()) };
     // Snapshots are addressed by number or name, so a name must not look like a number. The empty name counts as one.

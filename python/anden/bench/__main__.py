@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from . import TASKS, graphs, overhead, processes
+from . import TASKS, calls, graphs, overhead, processes
 from .lines import Line, compare
 from .picture import plot_lines
 from .table import Lines, differences, markdown, reference
@@ -19,6 +19,8 @@ from .tool import Input, Tool
 from .tools import TOOLS
 from .worker import LONG_SECONDS
 
+#: The edges of a conversion on a graph that is not small.
+MANY_EDGES = 10_000_000
 #: A tool that takes longer than this to load is not started again: its short tasks have run twice by then.
 LONG_LOAD_SECONDS = 30.0
 
@@ -28,6 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.overhead:
         print(overhead.table(options.scale, options.degree, options.seed))
+        print()
+        print(calls.table(MANY_EDGES if options.scale >= 16 else options.degree << options.scale))
         return 0
     tasks = [task for task in TASKS if task in _names(options.tasks, TASKS, "task")]
     tools = list(_chosen(options.tools))
@@ -63,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--folder", type=Path, help="where to put files (default: the temporary folder)")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table to this file")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
-    parser.add_argument("--overhead", action="store_true", help="only the time of our calls beyond our kernels")
+    parser.add_argument("--overhead", action="store_true", help="only the time of our calls, beyond our kernels and alone")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the times, as .svg or .png (Matplotlib)")
     return parser
 

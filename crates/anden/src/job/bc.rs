@@ -2,17 +2,18 @@
 
 use anden_kernels::bc::{BcParams, BcResult, bc, verify};
 
-use super::{JobOutcome, Kernel, Parameter, Parameters, Sources, Value, Values, ranking};
+use super::{JobOutcome, Kernel, Parameter, Parameters, Sources, Value, Values};
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "bc",
     about: "betweenness centrality: how often each vertex lies on shortest paths; parallel edges are paths of their own",
     value: "score",
-    parameters: &[Parameter::Source, Parameter::Sources, Parameter::Seed],
+    parameters: &[Parameter::Source, Parameter::Sources, Parameter::Seed, Parameter::Top],
     algorithms: &[],
     excludes: &[],
     needs: Sources::Any,
+    shows_top: true,
     run,
 };
 
@@ -29,10 +30,7 @@ struct BcJobOutcome {
 
 impl JobOutcome for BcJobOutcome {
     fn summary(&self, view: &View) -> Result<Vec<(&'static str, Value)>> {
-        Ok(vec![
-            ("sources", Value::Keys(view.keys(&self.result.sources)?)),
-            ("top", ranking(view, &self.result.scores)?),
-        ])
+        Ok(vec![("sources", Value::Keys(view.keys(&self.result.sources)?))])
     }
 
     fn values(&self) -> Option<Values<'_>> {

@@ -13,6 +13,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     algorithms: &[],
     excludes: &[],
     needs: Sources::One,
+    shows_top: false,
     run,
 };
 

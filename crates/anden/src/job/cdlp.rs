@@ -9,10 +9,11 @@ pub(super) const KERNEL: Kernel = Kernel {
     name: "cdlp",
     about: "communities by label propagation: each vertex takes the most frequent label of its neighbors",
     value: "community",
-    parameters: &[Parameter::Iterations],
+    parameters: &[Parameter::Iterations, Parameter::Top],
     algorithms: &[],
     excludes: &[],
     needs: Sources::Any,
+    shows_top: false,
     run,
 };
 

@@ -2,17 +2,18 @@
 
 use anden_kernels::closeness::{ClosenessParams, ClosenessResult, closeness, verify};
 
-use super::{JobOutcome, Kernel, Parameter, Parameters, Sources, Value, Values, ranking};
+use super::{JobOutcome, Kernel, Parameter, Parameters, Sources, Value, Values};
 use crate::{Key, Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "closeness",
     about: "closeness centrality: how near the sources are to each vertex; by default all, in large graphs a sample",
     value: "score",
-    parameters: &[Parameter::Source, Parameter::Sources, Parameter::Seed],
+    parameters: &[Parameter::Source, Parameter::Sources, Parameter::Seed, Parameter::Top],
     algorithms: &[],
     excludes: &[],
     needs: Sources::Any,
+    shows_top: true,
     run,
 };
 
@@ -44,8 +45,8 @@ struct ClosenessJobOutcome {
 }
 
 impl JobOutcome for ClosenessJobOutcome {
-    fn summary(&self, view: &View) -> Result<Vec<(&'static str, Value)>> {
-        Ok(vec![("sources", Value::Integer(self.result.num_sources)), ("top", ranking(view, &self.result.scores)?)])
+    fn summary(&self, _view: &View) -> Result<Vec<(&'static str, Value)>> {
+        Ok(vec![("sources", Value::Integer(self.result.num_sources))])
     }
 
     fn values(&self) -> Option<Values<'_>> {

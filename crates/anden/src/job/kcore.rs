@@ -2,17 +2,18 @@
 
 use anden_kernels::kcore::{KcoreParams, KcoreResult, kcore, verify};
 
-use super::{JobOutcome, Kernel, Parameters, Sources, Value, Values};
+use super::{JobOutcome, Kernel, Parameter, Parameters, Sources, Value, Values};
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "kcore",
     about: "k-core decomposition: the coreness of each vertex",
     value: "core",
-    parameters: &[],
+    parameters: &[Parameter::Top],
     algorithms: &[],
     excludes: &[],
     needs: Sources::Any,
+    shows_top: false,
     run,
 };
 

@@ -2,17 +2,18 @@
 
 use anden_kernels::lcc::{LccParams, LccResult, lcc, verify};
 
-use super::{JobOutcome, Kernel, Parameters, Sources, Value, Values};
+use super::{JobOutcome, Kernel, Parameter, Parameters, Sources, Value, Values};
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "lcc",
     about: "local clustering coefficient: the share of pairs of a vertex's neighbors that are joined",
     value: "coefficient",
-    parameters: &[],
+    parameters: &[Parameter::Top],
     algorithms: &[],
     excludes: &[],
     needs: Sources::Any,
+    shows_top: false,
     run,
 };
 

@@ -4,7 +4,7 @@ use anden_kernels::pagerank::{
     Algorithm, PageRankParams, PageRankResult, pagerank, verify, verify_weighted, weighted_pagerank,
 };
 
-use super::{JobOutcome, Kernel, Parameter, Parameters, Sources, Value, Values, ranking};
+use super::{JobOutcome, Kernel, Parameter, Parameters, Sources, Value, Values};
 use crate::weighted::on_weighted;
 use crate::{Result, View};
 
@@ -19,10 +19,12 @@ pub(super) const KERNEL: Kernel = Kernel {
         Parameter::Damping,
         Parameter::Algorithm,
         Parameter::Weight,
+        Parameter::Top,
     ],
     algorithms: &["standard", GAP],
     excludes: &[],
     needs: Sources::Any,
+    shows_top: true,
     run,
 };
 
@@ -58,12 +60,11 @@ struct PageRankJobOutcome {
 }
 
 impl JobOutcome for PageRankJobOutcome {
-    fn summary(&self, view: &View) -> Result<Vec<(&'static str, Value)>> {
+    fn summary(&self, _view: &View) -> Result<Vec<(&'static str, Value)>> {
         Ok(vec![
             ("iterations", Value::Integer(self.result.iterations.into())),
             ("delta", Value::Real(self.result.delta)),
             ("sum", Value::Real(self.result.sum)),
-            ("top", ranking(view, &self.result.scores)?),
         ])
     }
 

@@ -34,6 +34,10 @@ pub struct Parameters {
     pub weight: Option<String>,
     /// Return parents in place of distances.
     pub parents: bool,
+    /// Number of vertices with the highest values, and of the largest groups, in the summary: `top` has vertices by
+    /// descending value, and `sizes` components, communities and core numbers by descending number of vertices. Ties
+    /// ascend by key. `None`: ten scores of a kernel that ranks vertices. Triangles are counted by vertex for it.
+    pub top: Option<usize>,
     /// The variant for graphs in memory or for graphs on disk. Every kernel accepts it; some have one variant only.
     pub variant: Medium,
     /// Return values by vertex even if they cost extra (triangles). Every kernel accepts it.
@@ -54,6 +58,7 @@ pub enum Parameter {
     Algorithm,
     Weight,
     Parents,
+    Top,
 }
 
 impl Parameter {
@@ -70,6 +75,7 @@ impl Parameter {
             Self::Algorithm => "algorithm",
             Self::Weight => "weight",
             Self::Parents => "parents",
+            Self::Top => "top",
         }
     }
 }
@@ -88,6 +94,7 @@ impl Parameters {
             (self.algorithm.is_some(), Parameter::Algorithm),
             (self.weight.is_some(), Parameter::Weight),
             (self.parents, Parameter::Parents),
+            (self.top.is_some(), Parameter::Top),
         ];
         given.into_iter().filter(|(is_given, _)| *is_given).map(|(_, parameter)| parameter).collect()
     }

@@ -2,17 +2,18 @@
 
 use anden_kernels::scc::{SccParams, SccResult, scc, verify};
 
-use super::{JobOutcome, Kernel, Parameters, Sources, Value, Values};
+use super::{JobOutcome, Kernel, Parameter, Parameters, Sources, Value, Values};
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "scc",
     about: "strongly connected components: paths lead from each vertex to every other one",
     value: "component",
-    parameters: &[],
+    parameters: &[Parameter::Top],
     algorithms: &[],
     excludes: &[],
     needs: Sources::Any,
+    shows_top: false,
     run,
 };
 

@@ -2,23 +2,25 @@
 
 use anden_kernels::triangles::{TriangleParams, TriangleResult, triangles, verify};
 
-use super::{JobOutcome, Kernel, Parameters, Sources, Value, Values};
+use super::{JobOutcome, Kernel, Parameter, Parameters, Sources, Value, Values};
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "triangles",
     about: "triangles: the number of triples of vertices that are joined pairwise, in all and by vertex",
     value: "triangles",
-    parameters: &[],
+    parameters: &[Parameter::Top],
     algorithms: &[],
     excludes: &[],
     needs: Sources::Any,
+    shows_top: false,
     run,
 };
 
 fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn JobOutcome>> {
     // Counts by vertex cost extra, so they are made only for callers that want values.
-    let params = TriangleParams { by_vertex: parameters.values, ..TriangleParams::default() };
+    let params =
+        TriangleParams { by_vertex: parameters.values || parameters.top.is_some(), ..TriangleParams::default() };
     let result = view.explained(triangles(&parameters.context(view), view.lists(), &params))?;
     Ok(Box::new(TrianglesJobOutcome { result }))
 }

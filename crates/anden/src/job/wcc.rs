@@ -2,17 +2,18 @@
 
 use anden_kernels::wcc::{WccParams, WccResult, verify, wcc};
 
-use super::{JobOutcome, Kernel, Parameters, Sources, Value, Values};
+use super::{JobOutcome, Kernel, Parameter, Parameters, Sources, Value, Values};
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "wcc",
     about: "weakly connected components: edges connect in both directions",
     value: "component",
-    parameters: &[],
+    parameters: &[Parameter::Top],
     algorithms: &[],
     excludes: &[],
     needs: Sources::Any,
+    shows_top: false,
     run,
 };
 

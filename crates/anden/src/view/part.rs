@@ -11,7 +11,7 @@ use anden_snapshots::{Entries, EntryFilter, KeepEntries, RowSet, SnapshotView};
 
 use super::View;
 use crate::filter::{Filter, FilteredPart};
-use crate::{Error, Result};
+use crate::{Error, Key, Neighbors, Result};
 
 /// Queries may test this many entries before a layout, however small the view is.
 const LEAST_SPENT: u64 = 1 << 16;
@@ -62,13 +62,51 @@ impl View {
     pub fn filter(&self, edges: Option<&str>, vertices: Option<&str>) -> Result<Self> {
         let filter = Filter::new(self.stored(), edges, vertices)?;
         let can_fail = filter.can_fail();
-        let part = self.with_part(filter, edges, vertices);
+        let part = self.with_part(filter, Some((edges, vertices)));
         // Report a failing calculation here, not at a later read.
         if can_fail {
             part.all_lists()?;
         }
         // Weights match arcs by position, so the part needs a copy of its own.
         self.chosen().map_or(Ok(part.clone()), |chosen| part.with_weight(chosen.name()))
+    }
+}
+
+impl View {
+    /// The induced subgraph of these vertices: the vertices, and all edges between them. A part as of
+    /// [`filter`](Self::filter), which is not cached.
+    ///
+    /// ```
+    /// use anden::{Database, Options, Update};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.apply(&[Update::add_edge(1, 2), Update::add_edge(2, 3), Update::add_edge(3, 4)])?;
+    /// let part = db.view()?.induced(&[2.into(), 3.into(), 4.into()])?;
+    /// assert_eq!((part.num_vertices(), part.num_edges()), (3, 2));
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: a vertex does not exist. Damage met on the way. As [`filter`](Self::filter).
+    pub fn induced(&self, vertices: &[Key]) -> Result<Self> {
+        let mut set = Bitmap::new(self.vertex_bound());
+        for vertex in vertices {
+            set.set(self.vertex(vertex.clone())? as usize);
+        }
+        let part = self.with_part(Filter::of_set(set), None);
+        self.chosen().map_or(Ok(part.clone()), |chosen| part.with_weight(chosen.name()))
+    }
+
+    /// The ego network of a vertex: the [induced](Self::induced) subgraph of the vertices within `num_hops` steps along
+    /// edges of a direction, the vertex included.
+    ///
+    /// # Errors
+    /// As [`induced`](Self::induced); the direction needs in-edges and the graph has none.
+    pub fn ego(&self, vertex: impl Into<Key>, num_hops: u32, direction: Neighbors) -> Result<Self> {
+        let vertex = vertex.into();
+        let mut vertices = self.khop_along(vertex.clone(), num_hops, direction)?;
+        vertices.push(vertex);
+        self.induced(&vertices)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anden::job::{Sources, Value, Values};
+use anden::job::{Parameter, Sources, Value, Values};
 use anden::load::{IdOrder, InputPath, Spread};
 use anden::{
     AppendOptions, Changes, Database, GraphKind, Job, Key, KeyScheme, LoadOptions, Neighbors, Options, Parameters,
@@ -93,7 +93,8 @@ fn by_key(view: &View, values: &Values<'_>) -> (Vec<String>, Vec<f64>) {
 /// Runs every kernel on both views and compares results by key.
 fn compare_kernels(place: &str, found: &View, expected: &View, source: &Key) {
     for kernel in Job::table() {
-        let given = Parameters { values: true, ..Parameters::default() };
+        let top = kernel.parameters.contains(&Parameter::Top).then_some(4);
+        let given = Parameters { values: true, top, ..Parameters::default() };
         let with_source = Parameters { source: vec![source.clone()], ..given.clone() };
         let parameters = match (kernel.name, kernel.needs) {
             ("bfs", _) => vec![with_source.clone(), Parameters { parents: true, ..with_source }],
@@ -120,6 +121,19 @@ fn compare_queries(place: &str, found: &View, expected: &View, key: &Key) {
     for direction in [Neighbors::Out, Neighbors::In, Neighbors::Both] {
         let [a, b] = [found, expected].map(|view| view.neighbors(key.clone(), direction).unwrap());
         assert!(a == b && a.is_sorted(), "{place}: {a:?}, not {b:?}");
+    }
+    for direction in [Neighbors::Out, Neighbors::In, Neighbors::Both] {
+        let ranked = |view: &View| {
+            let other = view.neighbors(key.clone(), Neighbors::Both).unwrap().pop().unwrap_or(key.clone());
+            (
+                view.khop_depths(key.clone(), 3, direction).unwrap(),
+                view.fof_counts(key.clone(), direction).unwrap(),
+                view.top_degrees(7, direction).unwrap(),
+                view.common_neighbors(key.clone(), other, direction).unwrap(),
+                edges(&view.ego(key.clone(), 1, direction).unwrap()),
+            )
+        };
+        assert_eq!(ranked(found), ranked(expected), "{place}, {direction:?}");
     }
     let [a, b] = [found, expected].map(|view| (view.khop(key.clone(), 2).unwrap(), view.fof(key.clone()).unwrap()));
     assert!(a == b && a.0.is_sorted() && a.1.is_sorted(), "{place}: {a:?}, not {b:?}");

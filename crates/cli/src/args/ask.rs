@@ -7,7 +7,7 @@ use anden::export::ExportFormat;
 use anden::session::{Io, Prefetch};
 use anden_formats::OutputContent;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 use super::parse;
 
@@ -77,6 +77,9 @@ Examples:
   anden query social.anden neighbors 12 --in      the vertices that point to 12
   anden query social.anden khop 12 2              within two steps of 12
   anden query social.anden khop 12 2 --count      how many there are
+  anden query social.anden khop 12 3 --depths     each with its number of steps
+  anden query social.anden fof 12 --ranked --limit 10     ten recommendations, by common neighbors
+  anden query social.anden common 12 345          the neighbors that both have
   anden query bank.anden neighbors 12 --return key,amount --limit 10
   anden query bank.anden path 12 345 --return source,target,amount
   anden query roads.anden path 1 264346 --weighted
@@ -85,8 +88,13 @@ Examples:
   anden query web.anden neighbors libc6 --snapshot 3
   anden query web.anden find section games        the vertices with this value
   anden query web.anden degrees --in              how in-degrees are spread
+  anden query web.anden degrees --in --top 10     the ten vertices with the most in-edges
   anden query web.anden vertex libc6 --json
-  anden query web.anden vertex libc6 --fragments  its lists, as they are stored";
+  anden query web.anden vertex libc6 --fragments  its lists, as they are stored
+  anden query web.anden --batch questions.txt     one question a line, such as `khop libc6 2 --count`
+
+Vertices are listed in ascending order of keys. With --depths they are listed by number of steps, with --ranked and
+--top by descending number; ties ascend by key.";
 
 /// Ask about single vertices and edges
 #[derive(Args, Debug)]
@@ -97,6 +105,19 @@ pub struct QueryArgs {
     pub database: PathBuf,
     #[command(flatten)]
     pub selection: Selection,
+    /// Answer the questions in this file, one a line; `-` for standard input. Each answer is one line of JSON with the
+    /// number of its line. A bad question gives a line with `error`, and status 1 at the end. Keys and values with
+    /// blanks stand in double quotes. Empty lines and lines that begin with # are skipped
+    #[arg(long, value_name = "FILE")]
+    pub batch: Option<PathBuf>,
+    #[command(subcommand)]
+    pub query: Option<Query>,
+}
+
+/// A question in a file of questions.
+#[derive(Debug, Parser)]
+#[command(name = "question", no_binary_name = true, subcommand_value_name = "QUESTION")]
+pub struct QuestionLine {
     #[command(subcommand)]
     pub query: Query,
 }
@@ -134,6 +155,11 @@ pub enum Query {
         #[arg(allow_negative_numbers = true)]
         k: u32,
         #[command(flatten)]
+        direction: VertexDirection,
+        /// Print the number of steps to each vertex, nearest first; also the column `depth` of --return
+        #[arg(long)]
+        depths: bool,
+        #[command(flatten)]
         listing: Listing,
     },
     /// List friends of friends: the vertices exactly two steps from V
@@ -141,6 +167,28 @@ pub enum Query {
         /// Vertex
         #[arg(allow_hyphen_values = true)]
         v: String,
+        #[command(flatten)]
+        direction: VertexDirection,
+        /// List the vertices exactly N steps from V
+        #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true)]
+        depth: u32,
+        /// Rank them as recommendations: by the number of neighbors of V that lead to them, which is printed too; also
+        /// the column `count` of --return
+        #[arg(long, conflicts_with = "depth")]
+        ranked: bool,
+        #[command(flatten)]
+        listing: Listing,
+    },
+    /// List the common neighbors of U and V
+    Common {
+        /// First vertex
+        #[arg(allow_hyphen_values = true)]
+        u: String,
+        /// Second vertex
+        #[arg(allow_hyphen_values = true)]
+        v: String,
+        #[command(flatten)]
+        direction: VertexDirection,
         #[command(flatten)]
         listing: Listing,
     },
@@ -153,6 +201,11 @@ pub enum Query {
         /// Last vertex of the path
         #[arg(allow_hyphen_values = true)]
         v: String,
+        #[command(flatten)]
+        direction: VertexDirection,
+        /// Find a path with at most N edges; the search goes no farther
+        #[arg(long, value_name = "N", conflicts_with_all = ["weighted", "weight"], allow_negative_numbers = true)]
+        max_depth: Option<u32>,
         /// Minimise the sum of weights, not the number of edges
         #[arg(long)]
         weighted: bool,
@@ -165,6 +218,9 @@ pub enum Query {
         /// List the first N paths with the fewest edges, and how many exist; parallel edges do not make different paths
         #[arg(long, value_name = "N", conflicts_with_all = ["weighted", "weight", "all"], allow_negative_numbers = true)]
         count: Option<usize>,
+        /// With --all: list only the first N
+        #[arg(long, value_name = "N", requires = "all", allow_negative_numbers = true)]
+        limit: Option<usize>,
         // Rows describe the edges of one path, so a list of paths has none.
         /// Print a row for each edge of the path with these columns: `source`, `target`, `weight`, `number` and edge
         /// properties. Of parallel edges, the lightest if weights count, else the first
@@ -179,6 +235,11 @@ pub enum Query {
         /// Last vertex of the path
         #[arg(allow_hyphen_values = true)]
         v: String,
+        #[command(flatten)]
+        direction: VertexDirection,
+        /// Consider paths of at most N edges
+        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        max_depth: Option<u32>,
     },
     /// List the vertices whose property NAME has this VALUE, in ascending order of keys
     Find {
@@ -190,10 +251,17 @@ pub enum Query {
         #[command(flatten)]
         listing: Listing,
     },
-    /// Plot the degree distribution: how many vertices have which degree
+    /// Plot the degree distribution: how many vertices have which degree; with --top, list the vertices with the most
+    /// edges
     Degrees {
         #[command(flatten)]
         direction: VertexDirection,
+        /// List the N vertices with the most edges, and their degrees
+        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        top: Option<usize>,
+        /// With --top: print a row for each vertex with these columns: `degree` and those of other questions
+        #[arg(long = "return", value_name = "NAME,…", value_parser = parse::names, requires = "top")]
+        columns: Option<ColumnNameList>,
     },
     /// Show the id, degrees and properties of V; with --fragments, how its lists are stored
     Vertex {
@@ -228,10 +296,13 @@ pub struct Listing {
 /// Column names. The alias makes clap take the list as one value of an option.
 pub type ColumnNameList = Vec<String>;
 
-/// `--in` and `--both`.
-#[derive(Args, Clone, Copy, Debug)]
+/// `--out`, `--in` and `--both`.
+#[derive(Args, Clone, Copy, Debug, Default)]
 pub struct VertexDirection {
-    /// Use in-edges: those that lead to the vertex
+    /// Use out-edges: those that lead from a vertex (the default)
+    #[arg(long = "out", conflicts_with_all = ["incoming", "both"])]
+    pub outgoing: bool,
+    /// Use in-edges: those that lead to a vertex
     #[arg(long = "in", conflicts_with = "both")]
     pub incoming: bool,
     /// Use the edges of both directions
@@ -247,6 +318,8 @@ Examples:
   anden export social.anden edges.parquet --vertices vertices.parquet
   anden export social.anden edges.csv --format neo4j --vertices vertices.csv   for neo4j-admin import
   anden export social.anden then.csv --snapshot 3
+  anden export social.anden near.graphml --ego 12 2       the vertices within two steps of 12, and their properties
+  anden export social.anden part.csv --vertices-in keys.txt --vertices part-vertices.csv
   anden export social.anden - --format edgelist | wc -l";
 
 /// Write a graph to a file
@@ -268,6 +341,16 @@ pub struct ExportArgs {
     /// --format neo4j or neptune it has that format
     #[arg(long, value_name = "FILE")]
     pub vertices: Option<PathBuf>,
+    /// Write only the vertices within K steps of V, and all edges between them. Steps follow out-edges, or the edges
+    /// that --in or --both choose
+    #[arg(long, value_names = ["V", "K"], num_args = 2, allow_hyphen_values = true, conflicts_with = "vertices_in")]
+    pub ego: Option<Vec<String>>,
+    /// Write only the vertices in this file, and all edges between them. The key is the first column of a line, in
+    /// double quotes if it has blanks; `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    pub vertices_in: Option<PathBuf>,
+    #[command(flatten)]
+    pub direction: VertexDirection,
     #[command(flatten)]
     pub selection: Selection,
 }

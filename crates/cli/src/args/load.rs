@@ -66,6 +66,9 @@ pub struct LoadArgs {
     /// from 1 to 0 [default: integer; string with key spaces or for text under :ID or ~id]
     #[arg(long, value_enum, value_name = "KIND")]
     pub ids: Option<LoadIds>,
+    /// Name of the snapshot; with --snapshots, of the last one
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
     /// Spread the edges at random over this many snapshots
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub snapshots: u32,
@@ -101,6 +104,10 @@ pub struct ReadingArgs {
     /// else |]. A file without a known ending is CSV with this option
     #[arg(long, value_name = "CHAR", value_parser = parse::delimiter)]
     pub delimiter: Option<u8>,
+    /// Most scratch space, in the folder of TMPDIR, for each compressed or piped input of Parquet or serialized graphs,
+    /// such as 20GB [default: 64 times the bytes of the input, at least 1GB]
+    #[arg(long, value_name = "SIZE", value_parser = parse::bytes)]
+    pub scratch_limit: Option<u64>,
     /// Character that begins a comment in CSV, on any line [default: # and %, before the header or first row only].
     /// Edge lists always have comments with #, % or //
     #[arg(long, value_name = "CHAR", value_parser = parse::mark)]

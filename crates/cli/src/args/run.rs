@@ -14,6 +14,7 @@ Examples:
   anden run social.anden pagerank                           the ten highest ranks
   anden run social.anden pagerank --iterations 20 --output ranks.txt
   anden run social.anden wcc --output components.parquet    a table: key, component
+  anden run social.anden wcc --top 5                        the five largest components, with their sizes
   anden run social.anden bfs --source 12 --check            with the independent verifier
   anden run roads.anden sssp --source 1 --delta 5000 --repeat 5 --json
   anden run social.anden wcc --snapshot tuesday
@@ -21,7 +22,8 @@ Examples:
   anden run social.anden bc --sources 16
   anden run social.anden pagerank --source 12 --source 345  personalised: jumps lead to 12 and 345
   anden run roads.anden pagerank --weight weight            shared out by weight
-  anden run social.anden cdlp --iterations 5 --output communities.txt";
+  anden run social.anden cdlp --iterations 5 --output communities.txt
+  anden run social.anden pagerank --store rank              then: export --where-vertex 'rank > 0.01'";
 
 /// Run an algorithm on the whole graph
 #[derive(Args, Debug)]
@@ -49,6 +51,10 @@ pub struct RunArgs {
     /// value has null. Otherwise text as in Graphalytics, `key value` per line; `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Store the value of each vertex as the vertex property NAME, in a new snapshot. A vertex without a value has null;
+    /// a vertex outside the selected version or part keeps its value
+    #[arg(long, value_name = "NAME")]
+    pub store: Option<String>,
     /// Check the result with an independent serial algorithm (slow)
     #[arg(long)]
     pub check: bool,
@@ -87,6 +93,8 @@ pub struct ParameterArgs {
     /// Give each vertex's parent in place of its distance (bfs)
     #[arg(long)]
     pub parents: bool,
+    #[arg(long, help = top_help(), value_name = "N", allow_negative_numbers = true)]
+    pub top: Option<usize>,
     /// Variant of the algorithm, for a graph in memory or on disk: auto, memory, disk [default: auto]
     #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = media())]
     pub variant: Option<Medium>,
@@ -113,6 +121,15 @@ fn sources_help() -> String {
 
 fn seed_help() -> String {
     format!("Seed of the sample of sources ({}) [default: 1]", takers(Parameter::Seed, None))
+}
+
+fn top_help() -> String {
+    let kernels = takers(Parameter::Top, None);
+    let default = "[default: 10 scores of pagerank, bc and closeness]";
+    format!(
+        "Show the N vertices with the highest values, the N largest components and communities by their smallest key or \
+         label, and the N most frequent core numbers, with their sizes ({kernels}). Ties ascend by key {default}"
+    )
 }
 
 fn media() -> impl TypedValueParser<Value = Medium> {

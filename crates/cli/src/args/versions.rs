@@ -111,6 +111,28 @@ pub struct DropArgs {
     pub snapshots: Vec<SnapshotId>,
 }
 
+/// Give a snapshot another name
+///
+/// The old name leads nowhere afterwards. Retention by `named` keeps snapshots with names.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  anden rename social.anden 3 tuesday\n  anden rename social.anden tuesday --unnamed"
+)]
+pub struct RenameArgs {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// Snapshot, by number or name
+    #[arg(value_name = "N|NAME", value_parser = snapshot_id, allow_negative_numbers = true)]
+    pub snapshot: SnapshotId,
+    /// The new name
+    #[arg(value_name = "NEW", required_unless_present = "unnamed")]
+    pub name: Option<String>,
+    /// Take the name away
+    #[arg(long, conflicts_with = "name")]
+    pub unnamed: bool,
+}
+
 const DIFF_EXAMPLES: &str = "\
 Examples:
   anden diff social.anden 3 5                 `+ u v` and `- u v` a line, with weights where there are some

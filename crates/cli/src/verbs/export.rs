@@ -1,10 +1,13 @@
 //! `anden export`.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anden::View;
 use anden::export::{ExportFormat, Output};
-use anden_formats::{Aside, OutputContent, require_uncompressed};
+use anden::{Key, View};
+use anden_base::standard_input::StandardInput;
+use anden_formats::{Aside, OutputContent, require_uncompressed, split_columns};
 use serde_json::json;
 
 use super::{
@@ -20,6 +23,9 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     if to_stdout && global.json {
         return Err(CommandFailure::Usage("export to - and --json both want standard output: give a file".into()));
     }
+    if args.direction.is_given() && args.ego.is_none() {
+        return Err(CommandFailure::Usage("--in, --out and --both choose the steps of --ego, which is missing".into()));
+    }
     let format = format(args)?;
     let vertex_format = args.vertices.as_deref().map(|path| vertex_format(format, path)).transpose()?;
     if let Some(vertices) = &args.vertices {
@@ -31,7 +37,7 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     }
     let (session, watch) = session(global)?;
     let database = open_selected(&args.database, &session, &args.selection)?;
-    let view = view(&database, &args.selection, global)?;
+    let view = induced(view(&database, &args.selection, global)?, args)?;
     let start = std::time::Instant::now();
     watch.clean_up_from_here();
     if !args.selection.types.is_empty() && view.num_edges() == 0 {
@@ -89,6 +95,41 @@ fn say_pair(global: &Global, args: &ExportArgs, format: ExportFormat) {
         let name = format.name();
         complain(&format!("note: {name} loads vertices from a file of their own: --vertices FILE writes it"));
     }
+}
+
+/// The part of the graph that `--ego` or `--vertices-in` asks for.
+fn induced(view: View, args: &ExportArgs) -> Result<View> {
+    if let Some([vertex, steps]) = args.ego.as_deref() {
+        let wrong = |_| CommandFailure::Usage(format!("--ego {vertex} {steps}: K is a number of steps"));
+        let steps = steps.parse().map_err(wrong)?;
+        return Ok(view.ego(vertex.as_str(), steps, args.direction.neighbors())?);
+    }
+    match &args.vertices_in {
+        Some(path) => Ok(view.induced(&keys_in(&view, path)?)?),
+        None => Ok(view),
+    }
+}
+
+/// The keys in a file: the first column of each line.
+fn keys_in(view: &View, path: &Path) -> Result<Vec<Key>> {
+    let failed = |what: String| CommandFailure::failed(format!("{}: {what}", path.display()));
+    let mut text = String::new();
+    let read = match path == Path::new("-") {
+        true => StandardInput::open(path).map_err(anden::Error::from)?.read_to_string(&mut text),
+        false => File::open(path).and_then(|mut file| file.read_to_string(&mut text)),
+    };
+    read.map_err(|error| failed(format!("cannot read: {error}")))?;
+    let mut keys = Vec::new();
+    for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1_u64..) {
+        let at_line = |what: &str| CommandFailure::failed(format!("{}:{number}: {what}", path.display()));
+        let columns = split_columns(line).map_err(|expected| at_line(&format!("expected {expected}")))?;
+        let Some(key) = columns.into_iter().next() else { continue };
+        let key = Key::from(key);
+        // Looked up here, because only here the line is known.
+        view.vertex(key.clone()).map_err(|error| at_line(&error.to_string()))?;
+        keys.push(key);
+    }
+    Ok(keys)
 }
 
 /// Prints a note if the rows of a matrix do not tell the keys of their vertices.

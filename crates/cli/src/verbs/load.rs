@@ -125,6 +125,7 @@ fn options(args: &LoadArgs, inputs: &[InputPath]) -> Result<LoadOptions> {
         order: order(&args.reading)?,
         source,
         spread,
+        name: args.name.clone(),
         ..LoadOptions::default()
     })
 }
@@ -146,6 +147,7 @@ pub fn sources(args: &ReadingArgs, format: Option<Format>, properties: WantedPro
         comment: args.comment,
         trim: args.trim,
         null_words: args.null.clone(),
+        scratch_limit: args.scratch_limit,
         columns: args.columns.clone(),
         edge_properties: args.properties.clone().unwrap_or(properties),
         edges: args.edges.clone(),

@@ -3,25 +3,27 @@
 use std::time::Instant;
 
 use anden::property::{NamedValues, NewValue};
-use anden::query::{FoundEdge, Path, PathLength, ShortestPaths, VertexFragments};
+use anden::query::{FoundEdge, Path, PathLength, PathOptions, ShortestPaths, VertexFragments};
 use anden::stats::DegreeStatistics;
 use anden::tables::{ParallelEdges, RecordBatch};
 use anden::{Key, Neighbors, OwnedValue, View};
 use serde_json::{Value, json};
 
 use super::rows::AnswerRows;
-use super::{add_prefetch_json, degrees, fragments, note_unknown_types, open_selected, session, view};
+use super::{add_prefetch_json, batch, degrees, fragments, note_unknown_types, open_selected, session, view};
 use crate::args::{Global, Listing, Query, QueryArgs, VertexDirection};
 use crate::console::{Console, ConsoleTable, count, real};
-use crate::failure::Result;
+use crate::failure::{CommandFailure, Result};
 use crate::text::{key_json, key_text, keys_json, properties_json, real_json, weight_json};
 
 /// An answer before it is printed.
-enum Answer {
+pub(super) enum Answer {
     Bool(bool),
     /// The edges of a pair, and whether edges of this graph have properties.
     Edge(Vec<FoundEdge>, bool),
     Keys(Vec<Key>),
+    /// Vertices with a number each: a degree, a depth or a count.
+    Numbered(Vec<(Key, u64)>),
     Count(u64),
     Rows(AnswerRows),
     /// The row of one vertex.
@@ -38,7 +40,7 @@ enum Answer {
 type QueryProperties = Vec<(String, OwnedValue)>;
 
 /// Key, id, degrees and properties of a vertex.
-struct Vertex {
+pub(super) struct Vertex {
     key: Key,
     id: u32,
     out_degree: u64,
@@ -47,13 +49,25 @@ struct Vertex {
     fragments: Option<VertexFragments>,
 }
 
-/// Answers one question.
+/// Answers one question, or those of a file.
 pub fn execute(global: &Global, args: &QueryArgs) -> Result {
+    let question = match (&args.query, &args.batch) {
+        (Some(_), Some(_)) => return Err(CommandFailure::Usage("give a question or --batch FILE, not both".into())),
+        (None, None) => {
+            let what = "query needs a question or --batch FILE; `anden query --help` lists the questions";
+            return Err(CommandFailure::Usage(what.into()));
+        }
+        (question, _) => question.as_ref(),
+    };
     let (session, watch) = session(global)?;
     let database = open_selected(&args.database, &session, &args.selection)?;
     let view = view(&database, &args.selection, global)?;
+    if let Some(file) = &args.batch {
+        return batch::execute(&view, &watch, file);
+    }
+    let Some(question) = question else { return Ok(()) };
     let start = Instant::now();
-    let answer = answer(&view, &args.query);
+    let answer = answer(&view, question);
     // Before the note and the output, which would add to the time of the question.
     let seconds = start.elapsed().as_secs_f64();
     watch.clear();
@@ -64,22 +78,7 @@ pub fn execute(global: &Global, args: &QueryArgs) -> Result {
     }
     let mut console = Console::new();
     if global.json {
-        let mut object = json!({ "seconds": seconds, "result": answer.json() });
-        match &answer {
-            // One list for each property of parallel edges, in the order of the edges.
-            Answer::Edge(edges, has_properties) if !edges.is_empty() => {
-                if edges.iter().any(|edge| edge.number.is_some()) {
-                    object["numbers"] = edges.iter().map(|edge| json!(edge.number)).collect();
-                }
-                if edges.iter().any(|edge| edge.weight.is_some()) {
-                    object["weights"] = edges.iter().filter_map(|edge| edge.weight.as_ref()).map(weight_json).collect();
-                }
-                if *has_properties {
-                    object["properties"] = edges.iter().map(|edge| named_json(&edge.properties)).collect();
-                }
-            }
-            _ => {}
-        }
+        let mut object = answer.object(seconds);
         add_prefetch_json(&mut object, &view.prefetch_stats());
         console.object(&object)?;
     } else {
@@ -88,33 +87,36 @@ pub fn execute(global: &Global, args: &QueryArgs) -> Result {
     console.finish()
 }
 
-fn answer(view: &View, query: &Query) -> Result<Answer> {
+/// Answers a question.
+pub(super) fn answer(view: &View, query: &Query) -> Result<Answer> {
     Ok(match query {
         Query::Edge { u, v, listing } => edge(view, u, v, listing)?,
         Query::Neighbors { v, direction, listing } => match names(&listing.columns) {
             Some(columns) => listed(&view.neighbor_rows(v.as_str(), direction.neighbors(), &columns)?, listing)?,
             None => keys(view, view.neighbors(v.as_str(), direction.neighbors())?, listing)?,
         },
-        Query::Khop { v, k, listing } => keys(view, view.khop(v.as_str(), *k)?, listing)?,
-        Query::Fof { v, listing } => keys(view, view.fof(v.as_str())?, listing)?,
-        // More specific questions come first, because the last pattern matches every path.
-        Query::Path { u, v, weight: Some(name), columns, .. } => {
-            let view = view.with_weight(name)?;
-            path(&view, view.weighted_path(u.as_str(), v.as_str())?, ParallelEdges::Lightest, columns)?
+        Query::Khop { v, k, direction, depths, listing } => {
+            let direction = direction.neighbors();
+            match *depths || wants(view, &listing.columns, DEPTH) {
+                true => numbered(view, DEPTH, widened(view.khop_depths(v.as_str(), *k, direction)?), listing)?,
+                false => keys(view, view.khop_along(v.as_str(), *k, direction)?, listing)?,
+            }
         }
-        Query::Path { u, v, weighted: true, columns, .. } => {
-            path(view, view.weighted_path(u.as_str(), v.as_str())?, ParallelEdges::Lightest, columns)?
+        Query::Fof { v, direction, depth, ranked, listing } => {
+            let direction = direction.neighbors();
+            match *ranked || *depth == 2 && wants(view, &listing.columns, COUNT) {
+                true => numbered(view, COUNT, view.fof_counts(v.as_str(), direction)?, listing)?,
+                false => keys(view, view.at_distance(v.as_str(), *depth, direction)?, listing)?,
+            }
         }
-        Query::Path { u, v, all: true, .. } => {
-            Answer::Paths(view.shortest_paths(u.as_str(), v.as_str(), usize::MAX)?)
+        Query::Common { u, v, direction, listing } => {
+            keys(view, view.common_neighbors(u.as_str(), v.as_str(), direction.neighbors())?, listing)?
         }
-        Query::Path { u, v, count: Some(limit), .. } => {
-            Answer::Paths(view.shortest_paths(u.as_str(), v.as_str(), *limit)?)
+        Query::Path { .. } => path_answer(view, query)?,
+        Query::Reachable { u, v, direction, max_depth } => {
+            let options = PathOptions { direction: direction.neighbors(), max_depth: *max_depth };
+            Answer::Bool(view.is_reachable_with(u.as_str(), v.as_str(), &options)?)
         }
-        Query::Path { u, v, columns, .. } => {
-            path(view, view.path(u.as_str(), v.as_str())?, ParallelEdges::First, columns)?
-        }
-        Query::Reachable { u, v } => Answer::Bool(view.is_reachable(u.as_str(), v.as_str())?),
         Query::Find { name, value, listing } => {
             // Text from the command line has no type; the property's type decides.
             let value = NewValue::Text { text: value.clone(), is_quoted: false };
@@ -122,16 +124,11 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
             let found = found.into_iter().map(|vertex| Ok(view.key(vertex)?)).collect::<Result<_>>()?;
             keys(view, found, listing)?
         }
-        Query::Degrees { direction } => {
-            let name = match direction.neighbors() {
-                // Degrees of both directions are equal here, so one name suffices.
-                _ if !view.is_directed() => "degree",
-                Neighbors::Out => "out-degree",
-                Neighbors::In => "in-degree",
-                Neighbors::Both => "degree, out and in",
-            };
-            Answer::Degrees(name, view.degree_statistics(direction.neighbors())?)
+        Query::Degrees { direction, top: Some(top), columns } => {
+            let listing = Listing { columns: columns.clone(), limit: None, count: false };
+            numbered(view, DEGREE, view.top_degrees(*top, direction.neighbors())?, &listing)?
         }
+        Query::Degrees { direction, .. } => degree_statistics(view, direction.neighbors())?,
         Query::Vertex { v, columns: Some(columns), .. } => {
             Answer::Row(AnswerRows::new(&view.vertex_rows(&[v.as_str().into()], &strs(columns))?)?)
         }
@@ -144,6 +141,56 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
             Answer::Vertex(Box::new(Vertex { key: view.key(id)?, id, out_degree, in_degree, properties, fragments }))
         }
     })
+}
+
+/// The columns of `--return` beside those of vertices.
+const DEPTH: &str = "depth";
+const COUNT: &str = "count";
+const DEGREE: &str = "degree";
+
+/// Whether `--return` asks for a column that no property hides.
+fn wants(view: &View, columns: &Option<Vec<String>>, name: &str) -> bool {
+    view.vertex_schema().find(name).is_none() && columns.iter().flatten().any(|column| column == name)
+}
+
+fn widened(found: Vec<(Key, u32)>) -> Vec<(Key, u64)> {
+    found.into_iter().map(|(key, number)| (key, number.into())).collect()
+}
+
+fn degree_statistics(view: &View, direction: Neighbors) -> Result<Answer> {
+    let name = match direction {
+        // Degrees of both directions are equal here, so one name suffices.
+        _ if !view.is_directed() => "degree",
+        Neighbors::Out => "out-degree",
+        Neighbors::In => "in-degree",
+        Neighbors::Both => "degree, out and in",
+    };
+    Ok(Answer::Degrees(name, view.degree_statistics(direction)?))
+}
+
+/// Answers a question about paths.
+fn path_answer(view: &View, query: &Query) -> Result<Answer> {
+    let Query::Path { u, v, direction, max_depth, weighted, weight, all, count, limit, columns } = query else {
+        return Err(CommandFailure::failed("not a question about paths"));
+    };
+    let (u, v, direction) = (u.as_str(), v.as_str(), direction.neighbors());
+    if let Some(name) = weight {
+        let view = view.with_weight(name)?;
+        return path(&view, view.weighted_path_along(u, v, direction)?, ParallelEdges::Lightest, columns);
+    }
+    if *weighted {
+        return path(view, view.weighted_path_along(u, v, direction)?, ParallelEdges::Lightest, columns);
+    }
+    let options = PathOptions { direction, max_depth: *max_depth };
+    if *all || count.is_some() {
+        // The bounded search ends early, where the search for all paths would go on.
+        if max_depth.is_some() && !view.is_reachable_with(u, v, &options)? {
+            return Ok(Answer::Paths(None));
+        }
+        let limit = count.or(*limit).unwrap_or(usize::MAX);
+        return Ok(Answer::Paths(view.shortest_paths_along(u, v, direction, limit)?));
+    }
+    path(view, view.path_with(u, v, &options)?, ParallelEdges::First, columns)
 }
 
 fn strs(names: &[String]) -> Vec<&str> {
@@ -172,6 +219,27 @@ fn keys(view: &View, mut keys: Vec<Key>, listing: &Listing) -> Result<Answer> {
         Some(columns) => listed(&view.vertex_rows(&keys, &columns)?, listing),
         None => Ok(Answer::Keys(keys)),
     }
+}
+
+/// Lists vertices with a number each, up to the limit.
+fn numbered(view: &View, name: &str, mut found: Vec<(Key, u64)>, listing: &Listing) -> Result<Answer> {
+    if listing.count {
+        return Ok(Answer::Count(found.len() as u64));
+    }
+    found.truncate(listing.limit.unwrap_or(usize::MAX));
+    let Some(columns) = names(&listing.columns) else { return Ok(Answer::Numbered(found)) };
+    let (keys, numbers): (Vec<Key>, Vec<u64>) = found.into_iter().unzip();
+    let others: Vec<&str> = match wants(view, &listing.columns, name) {
+        true => columns.iter().copied().filter(|column| *column != name).collect(),
+        false => columns.clone(),
+    };
+    // Without a name, the table would have all columns.
+    let rows = match others.is_empty() {
+        true => AnswerRows::without_columns(keys.len()),
+        false => AnswerRows::new(&view.vertex_rows(&keys, &others)?)?,
+    };
+    let places = columns.iter().enumerate().filter(|(_, column)| !others.contains(column)).map(|(place, _)| place);
+    Ok(Answer::Rows(rows.with_numbers(places, name, &numbers)?))
 }
 
 /// Lists the edges of a pair, up to the limit.
@@ -209,10 +277,15 @@ fn path(view: &View, path: Option<Path>, parallel: ParallelEdges, columns: &Opti
 }
 
 impl VertexDirection {
-    fn neighbors(self) -> Neighbors {
-        match (self.incoming, self.both) {
-            (true, _) => Neighbors::In,
-            (_, true) => Neighbors::Both,
+    /// Whether an option chooses the direction.
+    pub(super) fn is_given(self) -> bool {
+        self.outgoing || self.incoming || self.both
+    }
+
+    pub(super) fn neighbors(self) -> Neighbors {
+        match (self.outgoing, self.incoming, self.both) {
+            (false, true, _) => Neighbors::In,
+            (false, _, true) => Neighbors::Both,
             _ => Neighbors::Out,
         }
     }
@@ -225,6 +298,7 @@ impl Answer {
             Self::Bool(is_there) => !is_there,
             Self::Edge(edges, _) => edges.is_empty(),
             Self::Keys(keys) => keys.is_empty(),
+            Self::Numbered(found) => found.is_empty(),
             Self::Count(count) => *count == 0,
             Self::Rows(rows) => rows.is_empty(),
             Self::Path(path) => path.is_none(),
@@ -234,11 +308,32 @@ impl Answer {
         }
     }
 
+    /// The object of `--json`.
+    pub(super) fn object(&self, seconds: f64) -> Value {
+        let mut object = json!({ "seconds": seconds, "result": self.json() });
+        // One list for each property of parallel edges, in the order of the edges.
+        if let Self::Edge(edges, has_properties) = self
+            && !edges.is_empty()
+        {
+            if edges.iter().any(|edge| edge.number.is_some()) {
+                object["numbers"] = edges.iter().map(|edge| json!(edge.number)).collect();
+            }
+            if edges.iter().any(|edge| edge.weight.is_some()) {
+                object["weights"] = edges.iter().filter_map(|edge| edge.weight.as_ref()).map(weight_json).collect();
+            }
+            if *has_properties {
+                object["properties"] = edges.iter().map(|edge| named_json(&edge.properties)).collect();
+            }
+        }
+        object
+    }
+
     fn json(&self) -> Value {
         match self {
             Self::Bool(yes) => json!(yes),
             Self::Edge(edges, _) => json!(!edges.is_empty()),
             Self::Keys(keys) => keys_json(keys),
+            Self::Numbered(found) => found.iter().map(|(key, number)| json!([key_json(key), number])).collect(),
             Self::Count(count) => json!(count),
             Self::Rows(rows) => rows.json().into(),
             Self::Row(row) => row.json().pop().unwrap_or(Value::Null),
@@ -264,6 +359,9 @@ impl Answer {
                 edges.iter().try_for_each(|edge| console.line(edge_text(edge, *has_properties)))
             }
             Self::Keys(keys) => keys.iter().try_for_each(|key| console.line(key_text(key))),
+            Self::Numbered(found) => {
+                found.iter().try_for_each(|(key, number)| console.line(format_args!("{}\t{number}", key_text(key))))
+            }
             Self::Count(count) => console.line(count),
             Self::Rows(rows) | Self::Row(rows) | Self::Legs(_, rows) => rows.print(console),
             Self::Path(None) | Self::Paths(None) => console.line("no path"),

@@ -1,6 +1,6 @@
 //! Rows of selected columns, as tab-separated text and as JSON objects.
 
-use anden::property::{PropertyColumn, PropertyValue};
+use anden::property::{PropertyColumn, PropertyType, PropertyValue};
 use anden::tables::RecordBatch;
 use anden_formats::push_update_column;
 use serde_json::{Map, Value};
@@ -24,6 +24,23 @@ impl AnswerRows {
         let names = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
         let columns = columns.map_err(|error| CommandFailure::failed(format!("cannot show rows: {error}")))?;
         Ok(Self { names, columns, num_rows: batch.num_rows() })
+    }
+
+    /// A table without columns.
+    pub fn without_columns(num_rows: usize) -> Self {
+        Self { names: Vec::new(), columns: Vec::new(), num_rows }
+    }
+
+    /// Inserts a column of numbers at each of these places, which ascend.
+    pub fn with_numbers(mut self, places: impl Iterator<Item = usize>, name: &str, numbers: &[u64]) -> Result<Self> {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let column = PropertyColumn::from_fixed_bytes(PropertyType::U64, &bytes, None);
+        let column = column.map_err(|error| CommandFailure::failed(format!("cannot show rows: {error}")))?;
+        for place in places {
+            self.names.insert(place, name.to_owned());
+            self.columns.insert(place, column.clone());
+        }
+        Ok(self)
     }
 
     /// Whether the table has no rows.

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use anden::changes::AppendReport;
 use anden::export::{ExportFormat, Output};
 use anden::job::{JobOutput, Value, Values};
-use anden::{Job, Key, Parameters, View};
+use anden::{Database, Job, Key, OpenOptions, Parameters, Session, View};
 use anden_formats::OutputContent;
 use serde_json::{Map, json};
 
@@ -29,7 +30,11 @@ pub fn execute(global: &Global, args: &RunArgs) -> Result {
     let (session, watch) = session(global)?;
     // Times of all runs then mean the same work.
     let session = if args.keep_preparation { session } else { session.with_cache(Some(0)) };
-    let database = open_selected(&args.database, &session, &args.selection)?;
+    let database = match &args.store {
+        None => open_selected(&args.database, &session, &args.selection)?,
+        // Opened before the kernel runs, so that another writer is an error at once.
+        Some(name) => open_to_store(&session, args, name)?,
+    };
     let view = view(&database, &args.selection, global)?;
     let mut runs = RunMeasurements::default();
     let output = runs.repeat(&job, &view, args.repeat);
@@ -50,14 +55,47 @@ pub fn execute(global: &Global, args: &RunArgs) -> Result {
         watch.clean_up_from_here();
         write_values(&job, &output, &view, &watch, path, format)?;
     }
+    let stored = args.store.as_deref().map(|name| store(&database, &view, &output, &watch, name)).transpose()?;
     let has_written = args.output.is_some() && !to_stdout;
-    let mut console = if has_written { Console::after("the file was written") } else { Console::new() };
+    let mut console = match (has_written, &stored) {
+        (_, Some(_)) => Console::after("the values were stored"),
+        (true, None) => Console::after("the file was written"),
+        (false, None) => Console::new(),
+    };
     if global.json {
-        console.object(&runs.json(&job, &output, &view, session.num_threads(), args))?;
+        let mut object = runs.json(&job, &output, &view, session.num_threads(), args);
+        if let Some((name, report)) = args.store.as_ref().zip(stored.as_ref()) {
+            object["stored"] = json!({ "property": name, "snapshot": report.snapshot });
+        }
+        console.object(&object)?;
     } else if !(to_stdout || global.quiet && args.output.is_some()) {
         runs.print(&mut console, &job, &output, &view, session.num_threads(), args)?;
+        if let Some((name, report)) = args.store.as_ref().zip(stored.as_ref()) {
+            console.line(format_args!("stored {name} in snapshot {}", report.snapshot))?;
+        }
     }
     console.finish()
+}
+
+/// Opens the database to store values under a name.
+fn open_to_store(session: &Session, args: &RunArgs, name: &str) -> Result<Database> {
+    if name.is_empty() {
+        return Err(CommandFailure::Usage("--store: the property needs a name".into()));
+    }
+    let io = args.selection.io.unwrap_or_default();
+    Ok(Database::open_with(&args.database, &OpenOptions { io, ..session.into() })?)
+}
+
+/// Stores the value of each vertex as a property.
+fn store(database: &Database, view: &View, output: &JobOutput, watch: &Watch, name: &str) -> Result<AppendReport> {
+    // A signal now cancels the append, which removes its unfinished files.
+    watch.clean_up_from_here();
+    let Some(values) = output.values_by_key(view)? else {
+        return Err(CommandFailure::failed("--store: the kernel gives no value for each vertex"));
+    };
+    let stored = database.store_values(view, name, &values);
+    watch.clear();
+    Ok(stored?)
 }
 
 fn job(args: &RunArgs) -> Result<Job> {
@@ -73,9 +111,10 @@ fn job(args: &RunArgs) -> Result<Job> {
         algorithm: given.algorithm,
         weight: given.weight,
         parents: given.parents,
+        top: given.top,
         variant: given.variant.unwrap_or_default(),
         // Some kernels need more time for values by vertex: request them only to write them.
-        values: args.output.is_some(),
+        values: args.output.is_some() || args.store.is_some(),
     };
     Job::new(&args.kernel, parameters).map_err(|error| match error {
         error @ anden::Error::Unsupported(_) => error.into(),
@@ -169,21 +208,26 @@ impl RunMeasurements {
         if args.check {
             table.pair("  check", "ok");
         }
-        for (name, value) in output.summary.iter().filter(|(_, value)| !matches!(value, Value::Ranking(_))) {
+        let is_figure = |value: &Value| !matches!(value, Value::Ranking(_) | Value::Counts(_));
+        for (name, value) in output.summary.iter().filter(|(_, value)| is_figure(value)) {
             table.pair(&format!("  {}", name.replace('_', " ")), value_text(value));
         }
         console.table(&table)?;
         // Rankings follow the table, because their columns have other widths.
         for (name, value) in &output.summary {
-            if let Value::Ranking(ranking) = value {
-                console.line(format_args!("  {name}"))?;
-                let mut table = ConsoleTable::new();
-                let shown = scores(ranking.iter().map(|(_, score)| *score));
-                for ((key, _), score) in ranking.iter().zip(shown) {
-                    table.row([format!("    {}", key_text(key)), score]);
+            let rows: Vec<(&Key, String)> = match value {
+                Value::Ranking(ranking) => {
+                    ranking.iter().map(|(key, _)| key).zip(scores(ranking.iter().map(|(_, score)| *score))).collect()
                 }
-                console.table(&table)?;
+                Value::Counts(counts) => counts.iter().map(|(key, number)| (key, count(*number))).collect(),
+                _ => continue,
+            };
+            console.line(format_args!("  {name}"))?;
+            let mut table = ConsoleTable::new();
+            for (key, shown) in rows {
+                table.row([format!("    {}", key_text(key)), shown]);
             }
+            console.table(&table)?;
         }
         Ok(())
     }

@@ -1,11 +1,11 @@
-//! `anden merge`, `drop` and `retain`.
+//! `anden merge`, `drop`, `rename` and `retain`.
 
 use std::time::Instant;
 
 use serde_json::json;
 
 use super::{open_to_write, session};
-use crate::args::{DropArgs, Global, MergeArgs, RetainArgs, retention_text};
+use crate::args::{DropArgs, Global, MergeArgs, RenameArgs, RetainArgs, retention_text};
 use crate::console::{Console, duration, size};
 use crate::failure::Result;
 
@@ -56,6 +56,21 @@ pub fn drop(global: &Global, args: &DropArgs) -> Result {
     } else if !global.quiet {
         let (path, before, after) = (args.database.display(), size(before), size(bytes));
         console.line(format_args!("dropped {} of {path}: {before} before, {after} after", shown(&dropped)))?;
+    }
+    console.finish()
+}
+
+/// Gives a snapshot another name.
+pub fn rename(global: &Global, args: &RenameArgs) -> Result {
+    let (session, _) = session(global)?;
+    let database = open_to_write(&args.database, &session)?;
+    let number = database.rename_snapshot(args.snapshot.clone(), args.name.as_deref())?;
+    let mut console = Console::after("the snapshot was renamed");
+    if global.json {
+        console.object(&json!({ "snapshot": number, "name": args.name }))?;
+    } else if !global.quiet {
+        let name = args.name.as_deref().map_or_else(|| "no name".to_owned(), |name| format!("the name {name}"));
+        console.line(format_args!("snapshot {number} of {} has {name}", args.database.display()))?;
     }
     console.finish()
 }

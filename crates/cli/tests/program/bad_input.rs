@@ -103,10 +103,28 @@ fn a_kernel_that_forbids_the_weights() {
     plain.anden(&["query", "db", "path", "1", "4", "--weighted"]).failed(&["weight"]);
 }
 
-pub fn gzip(text: &str) -> Vec<u8> {
+pub fn gzip(content: impl AsRef<[u8]>) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.write_all(content.as_ref()).unwrap();
     encoder.finish().unwrap()
+}
+
+/// Regression: small files unpacked to gigabytes of scratch space before they were refused.
+#[test]
+fn packed_files_unpack_within_limits() {
+    let graph = gap_file(1, 2, &[0, 1, 1], &[1]);
+    let longer = [&graph[..], &[0; 1_000_000]].concat();
+    let weighted = graph.len() + 8;
+    let fault = format!("longer than the {weighted} bytes that its header promises");
+    load_fails("graph.sg.gz", gzip(&longer), &[], &["graph.sg.gz", &fault]);
+    load_fails("graph.sg.gz", gzip(&graph), &["--scratch-limit", "20"], &["graph.sg.gz", "20 B", "--scratch-limit"]);
+    let columns = [b"PAR1", &[0; 1_000_000][..]].concat();
+    load_fails("e.parquet.gz", gzip(&columns), &["--scratch-limit", "64K"], &["e.parquet.gz", "--scratch-limit"]);
+    let scene = Scene::new();
+    scene.write("graph.sg.gz", gzip(&graph));
+    scene.anden(&["load", "db", "graph.sg.gz", "--scratch-limit", "none"]).refused(&["--scratch-limit", "512M"]);
+    let limit = graph.len().to_string();
+    scene.anden(&["load", "db", "graph.sg.gz", "--scratch-limit", &limit]).succeeded();
 }
 
 #[test]

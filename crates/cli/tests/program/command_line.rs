@@ -21,6 +21,7 @@ fn help_and_version() {
         "snapshots",
         "merge",
         "drop",
+        "rename",
         "diff",
         "retain",
         "completions",

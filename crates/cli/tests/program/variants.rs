@@ -11,6 +11,32 @@ fn result(scene: &Scene, arguments: &[&str]) -> Value {
     object["result"].clone()
 }
 
+#[test]
+fn the_first_vertices_and_largest_groups() {
+    let scene = Scene::with_small(&[]);
+    let top = |arguments: &[&str]| result(&scene, &[arguments, &["--top", "3"]].concat());
+    assert_eq!(top(&["wcc"]), json!({ "components": 2, "largest": 4, "sizes": [[1, 4], [5, 2]] }));
+    // Equal sizes are ordered by key.
+    assert_eq!(top(&["scc"])["sizes"], json!([[2, 3], [1, 1], [5, 1]]));
+    assert_eq!(top(&["kcore"]), json!({ "degeneracy": 2, "top": [[1, 2], [2, 2], [3, 2]], "sizes": [[2, 4], [1, 2]] }));
+    assert_eq!(top(&["triangles"]), json!({ "triangles": 2, "top": [[2, 2], [3, 2], [1, 1]] }));
+    assert_eq!(top(&["lcc"])["top"][0], json!([1, 0.5]));
+    for kernel in ["pagerank", "bc", "closeness"] {
+        assert_eq!(top(&[kernel])["top"].as_array().unwrap().len(), 3, "{kernel}");
+    }
+    let labels = scene.anden(&["run", "db", "cdlp", "--output", "-"]).succeeded();
+    let mut sizes = std::collections::BTreeMap::<u64, u64>::new();
+    for line in labels.lines() {
+        *sizes.entry(line.split_once(' ').unwrap().1.parse().unwrap()).or_default() += 1;
+    }
+    let mut sizes: Vec<_> = sizes.into_iter().collect();
+    sizes.sort_by_key(|&(_, size)| std::cmp::Reverse(size));
+    assert_eq!(top(&["cdlp"])["sizes"], json!(sizes[..3]));
+    let shown = scene.anden(&["run", "db", "wcc", "--top", "1"]).succeeded().stdout;
+    assert!(shown.ends_with("  sizes\n    1  4\n"), "{shown}");
+    scene.anden(&["run", "db", "bfs", "--source", "1", "--top", "2"]).refused(&["bfs", "top"]);
+}
+
 /// The values that a kernel writes, in the order of the keys.
 fn values(scene: &Scene, arguments: &[&str]) -> Vec<f64> {
     let ran = scene.anden(&[&["run", "db"], arguments, &["--check", "--output", "-"]].concat()).succeeded();

@@ -348,3 +348,38 @@ fn strings_and_columns() {
     scene.anden(&["append", "db", "back.txt", "--header", "none"]).succeeded();
     assert_eq!(scene.json(&["query", "db", "neighbors", "vim"])["result"], json!(["bash"]));
 }
+
+#[test]
+fn snapshots_get_other_names() {
+    let scene = Scene::new();
+    scene.write("edges.txt", "1 2\n2 3\n");
+    scene.anden(&["load", "db", "edges.txt", "--name", "monday"]).succeeded();
+    scene.write("more.txt", "3 4\n");
+    scene.anden(&["append", "db", "more.txt", "--name", "tuesday"]).succeeded();
+    let names = || -> Vec<Value> {
+        let listed = scene.json(&["snapshots", "db"])["snapshots"].clone();
+        listed.as_array().unwrap().iter().map(|snapshot| snapshot["name"].clone()).collect()
+    };
+    assert_eq!(names(), ["monday", "tuesday"]);
+    scene.anden(&["rename", "db", "2", "monday"]).failed(&["snapshot 1", "\"monday\""]);
+    let renamed = scene.json(&["rename", "db", "monday", "first"]);
+    assert_eq!(renamed, serde_json::json!({ "snapshot": 1, "name": "first" }));
+    assert_eq!(names(), ["first", "tuesday"]);
+    assert_eq!(scene.json(&["run", "db", "wcc", "--snapshot", "first"])["vertices"], 3);
+    scene.anden(&["run", "db", "wcc", "--snapshot", "monday"]).failed(&["monday"]);
+    // The old name is free, and a name may be given twice to one snapshot.
+    scene.anden(&["rename", "db", "tuesday", "monday"]).succeeded();
+    scene.anden(&["rename", "db", "2", "monday"]).succeeded();
+    let shown = scene.anden(&["rename", "db", "first", "--unnamed"]).succeeded().stdout;
+    assert_eq!((shown.as_str(), names()), ("snapshot 1 of db has no name\n", vec![Value::Null, "monday".into()]));
+    scene.anden(&["rename", "db", "1", "2"]).failed(&["\"2\" cannot name a snapshot"]);
+    scene.anden(&["rename", "db", "9", "x"]).failed(&["snapshot 9"]);
+    scene.anden(&["rename", "db", "1"]).refused(&["<NEW>"]);
+    scene.anden(&["load", "other", "edges.txt", "--name", "7"]).failed(&["\"7\" cannot name a snapshot"]);
+    scene.anden(&["load", "several", "edges.txt", "--snapshots", "2", "--name", "all"]).succeeded();
+    assert_eq!(
+        scene.json(&["query", "several", "--snapshot", "all", "khop", "1", "2"])["result"],
+        serde_json::json!([2, 3])
+    );
+    scene.anden(&["verify", "db"]).succeeded();
+}

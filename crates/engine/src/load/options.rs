@@ -3,7 +3,7 @@
 use anden_formats::{InputPath, KeyKind, SourceOptions};
 use anden_graph::GraphKind;
 use anden_graph::property::PropertySchema;
-use anden_snapshots::{GraphOptions, Identity, KeyScheme};
+use anden_snapshots::{GraphOptions, Identity, KeyScheme, check_first_name};
 
 use super::arcs::Payload;
 use super::spread::Spread;
@@ -102,6 +102,8 @@ impl LoadOptions {
     pub(crate) fn agreed(&self) -> Result<Self> {
         let mut agreed = self.clone();
         agreed.spread.check()?;
+        // Checked here, because the snapshot gets its name after all the work.
+        check_first_name(agreed.name.as_deref())?;
         if agreed.graph.ordered && agreed.graph.graph_kind == GraphKind::Undirected {
             return Err(Error::options("a graph is undirected or ordered, not both"));
         }

@@ -13,7 +13,6 @@ mod displaced;
 mod edge_numbers;
 mod edge_properties;
 mod edge_updates;
-mod events;
 mod failed_batches;
 mod finding;
 mod histories;

@@ -34,7 +34,8 @@ impl Cells {
     pub(super) fn can_hold_keys(data_type: &DataType) -> bool {
         match data_type {
             DataType::Dictionary(_, values) => Self::can_hold_keys(values),
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+            // A column without values, as of an empty list, has no other type. Its rows, if any, are refused.
+            DataType::Null | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
             other => other.is_integer() || other.is_floating(),
         }
     }

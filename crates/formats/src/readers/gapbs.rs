@@ -21,6 +21,7 @@ use crate::outcome::Fatal;
 use crate::part::{InputContent, InputReader, InputStart};
 use crate::probe::InputProbe;
 use crate::serialized::SerializedGraph;
+use crate::spool::CopyLimit;
 
 /// The formats.
 pub(super) struct Gapbs;
@@ -49,7 +50,8 @@ impl InputFormat for Gapbs {
         if !matches!(&ending[..], "sg" | "wsg") && !is_serialized(&input) {
             return open_list(input, ending == "wel", to);
         }
-        let file = input.take_file()?;
+        let promised = SerializedGraph::promised_bytes(&input.path, input.beginning()?)?;
+        let file = input.take_file(CopyLimit { scratch: to.options.scratch_limit, promised })?;
         let graph = Arc::new(SerializedGraph::of_file(&input.path, file, ending == "wsg")?);
         to.direction_known(&input.path, Some(graph.graph_kind()))?;
         to.weights_known(&input.path, Some(graph.is_weighted()))?;

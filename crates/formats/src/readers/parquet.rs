@@ -14,6 +14,7 @@ use crate::outcome::Fatal;
 use crate::parquet::{ParquetFile, RowLayout, RowRange, bytes_of, read_rows};
 use crate::part::{InputContent, InputReader, InputStart};
 use crate::probe::InputProbe;
+use crate::spool::CopyLimit;
 use crate::table::LdbcTable;
 use crate::unnamed_columns::leave_out;
 
@@ -34,7 +35,7 @@ impl InputFormat for Parquet {
     }
 
     fn open(&self, mut input: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
-        let file = input.take_file()?;
+        let file = input.take_file(CopyLimit { scratch: to.options.scratch_limit, promised: None })?;
         let file = Arc::new(ParquetFile::open(&input.path, file)?);
         let table = ldbc_table(&file, &input, to);
         match table.as_ref().is_some_and(|table| table.target.is_none()) {
@@ -44,7 +45,7 @@ impl InputFormat for Parquet {
     }
 
     fn open_vertices(&self, mut input: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
-        let file = input.take_file()?;
+        let file = input.take_file(CopyLimit { scratch: to.options.scratch_limit, promised: None })?;
         let file = Arc::new(ParquetFile::open(&input.path, file)?);
         let table = ldbc_table(&file, &input, to).filter(|table| table.target.is_none());
         add_vertices(input, file, table, to)

@@ -114,7 +114,7 @@ fn names_that_lie_are_refused() {
     let trailing = [compressed("gz", b"1 2\n"), b"3 4\n".repeat(20)].concat();
     assert!(message("a.txt.gz", &trailing).contains("a.txt.gz: cannot read: the gzip data is damaged"));
     let error = message("a.sg.gz", &compressed("gz", &[0; 40]));
-    assert!(error.contains("a.sg.gz: the header promises 0 vertices and 0 arcs"), "{error}");
+    assert!(error.contains("a.sg.gz: the content is longer than the 25 bytes that its header promises"), "{error}");
 }
 
 /// A frame of `1 2` and `2 3` whose header asks for a window of 2 GB, as `zstd --ultra --long=31` writes it.

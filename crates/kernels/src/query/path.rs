@@ -42,6 +42,19 @@ impl VertexPath {
 /// # Errors
 /// A vertex does not exist, the graph is damaged, the memory budget is too small, or the work was cancelled.
 pub fn path<G: Graph>(ctx: &Context<'_>, graph: &G, source: VertexId, target: VertexId) -> Result<Option<VertexPath>> {
+    path_within(ctx, graph, (source, target), usize::MAX)
+}
+
+/// As [`path`], if the path has at most `most_edges` edges; the search goes no farther.
+///
+/// # Errors
+/// As [`path`].
+pub fn path_within<G: Graph>(
+    ctx: &Context<'_>,
+    graph: &G,
+    (source, target): (VertexId, VertexId),
+    most_edges: usize,
+) -> Result<Option<VertexPath>> {
     require_vertex(graph, source)?;
     require_vertex(graph, target)?;
     // The searches meet over an edge only.
@@ -51,7 +64,7 @@ pub fn path<G: Graph>(ctx: &Context<'_>, graph: &G, source: VertexId, target: Ve
     }
     with_scratch(&SCRATCH, |scratch| {
         let mut search = PathSearch { ctx, graph, scratch };
-        let meeting = search.run(source, target);
+        let meeting = search.run(source, target, most_edges);
         graph.check()?;
         Ok(meeting?.map(|meeting| search.way(meeting)))
     })
@@ -120,7 +133,7 @@ struct PathSearch<'a, G> {
 }
 
 impl<G: Graph> PathSearch<'_, G> {
-    fn run(&mut self, source: VertexId, target: VertexId) -> Result<Option<Meeting>> {
+    fn run(&mut self, source: VertexId, target: VertexId, most_edges: usize) -> Result<Option<Meeting>> {
         self.scratch.steps.clear();
         self.require(0)?;
         for (end, start) in [(FORWARD, source), (BACKWARD, target)] {
@@ -129,7 +142,8 @@ impl<G: Graph> PathSearch<'_, G> {
             self.scratch.ends[end as usize].frontier.push(start);
             self.count_edges(end);
         }
-        loop {
+        // Each round advances one search by a level, so a meeting in round n is a path of n edges.
+        for _ in 0..most_edges {
             let [forward, backward] = &self.scratch.ends;
             if forward.frontier.is_empty() || backward.frontier.is_empty() {
                 return Ok(None);
@@ -141,6 +155,7 @@ impl<G: Graph> PathSearch<'_, G> {
                 return Ok(meeting);
             }
         }
+        Ok(None)
     }
 
     fn degree(&self, end: u32, vertex: VertexId) -> usize {

@@ -3,6 +3,7 @@
 mod announcements;
 mod communities;
 mod cores;
+mod directions;
 mod lcc;
 mod matrix;
 mod pagerank;

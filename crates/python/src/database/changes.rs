@@ -90,7 +90,7 @@ impl Database {
         signature = (*inputs, **options),
         text_signature = "($self, *inputs, remove=None, name=None, maintenance=True, format='auto', duplicates=None, \
             source_column=None, target_column=None, weight_column=None, header='auto', delimiter=None, comment=None, \
-            trim=False, columns=None, edges=None, vertices=None, vertex_column=None, \
+            trim=False, scratch_limit=None, columns=None, edges=None, vertices=None, vertex_column=None, \
             vertex_properties='all', properties=None, property_types=None, order='auto', \
             io_order=False, on_error='stop', directed=None, undirected=False, ordered=False, out_only=False, ids=None, \
             weights=False, weight_type=None, multigraph=False)"

@@ -1,4 +1,4 @@
-//! Drops snapshots, and lists the changes between two snapshots.
+//! Drops and renames snapshots, and lists the changes between two snapshots.
 
 use std::ops::Range;
 
@@ -6,8 +6,8 @@ use anden_base::VertexId;
 use anden_base::progress::Progress;
 use anden_graph::{Direction, GraphKind};
 
-use super::Store;
 use super::counts::{changed_pages, net_page};
+use super::{Store, check_name};
 use crate::changes::{ChangedArc, ComposeScratch, ListEntries, PageChanges};
 use crate::delta::{Delta, net_deaths, net_properties};
 use crate::options::Retention;
@@ -168,6 +168,26 @@ impl Store {
         progress.check()?;
         draft.publish(manifest)?;
         tracing::info!(snapshots = ?numbers, "dropped snapshots");
+        Ok(())
+    }
+
+    /// Gives a snapshot another name, or takes its name away.
+    ///
+    /// # Errors
+    /// [`Error::NoSnapshot`]; [`Error::NameTaken`]; the name is not valid; as [`append`](Self::append).
+    pub fn rename_snapshot(&self, number: u32, name: Option<&str>) -> Result<()> {
+        let draft = self.begin()?;
+        // Without a change, no manifest is written, and the name is not taken by another snapshot.
+        if draft.state.kept(number)?.name.as_deref() == name {
+            return Ok(());
+        }
+        let mut manifest = draft.state.manifest.clone();
+        check_name(name, Some(&manifest))?;
+        if let Some(version) = manifest.chain.versions.iter_mut().find(|version| version.number == number) {
+            version.name = name.map(str::to_owned);
+        }
+        draft.publish(manifest)?;
+        tracing::info!(number, ?name, "renamed a snapshot");
         Ok(())
     }
 

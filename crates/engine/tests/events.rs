@@ -1,8 +1,12 @@
 //! Events of the library, as a subscriber gets them.
+//!
+//! The tests have a process of their own and run one at a time. `tracing` decides once for each place in the code
+//! whether a subscriber wants its events. A thread without a subscriber that is the first to reach a place can
+//! decide against them while another thread subscribes.
 
 use std::fmt::{Debug, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anden_base::parallel::Pool;
 use anden_base::progress::Silent;
@@ -13,6 +17,13 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 const DB: &str = "db";
+
+/// One test at a time holds it.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Collects the events of one thread as lines: level, message, and the names of all fields.
 #[derive(Clone, Default)]
@@ -74,6 +85,7 @@ fn commit(database: &Engine, key: u64) {
 
 #[test]
 fn checkpoint_and_merge_report_begin_and_end() {
+    let _alone = alone();
     let disk = FaultStorage::default();
     let database = Engine::create_in(Arc::new(disk), Path::new(DB), Default::default()).unwrap();
     commit(&database, 1);
@@ -92,6 +104,7 @@ fn checkpoint_and_merge_report_begin_and_end() {
 
 #[test]
 fn dropped_snapshots_are_reported() {
+    let _alone = alone();
     let database = Engine::in_memory(Default::default()).unwrap();
     for key in 1..5 {
         commit(&database, key);
@@ -107,6 +120,7 @@ fn dropped_snapshots_are_reported() {
 
 #[test]
 fn opening_and_log_segments_are_reported() {
+    let _alone = alone();
     let disk = FaultStorage::default();
     let database = Engine::create_in(Arc::new(disk.clone()), Path::new(DB), Default::default()).unwrap();
     assert_eq!(events_of(Level::DEBUG, || commit(&database, 1)), ["DEBUG began a WAL segment: epoch segment"]);
@@ -127,6 +141,7 @@ fn opening_and_log_segments_are_reported() {
 
 #[test]
 fn failures_without_a_caller_are_reported() {
+    let _alone = alone();
     let disk = FaultStorage::default();
     let database = Engine::create_in(Arc::new(disk.clone()), Path::new(DB), Default::default()).unwrap();
     commit(&database, 1);
