@@ -52,6 +52,7 @@ mod labeled;
 mod open;
 mod pending;
 mod pinned;
+mod prepare;
 mod replay;
 mod sliding_window;
 mod snapshot_id;

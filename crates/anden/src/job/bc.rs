@@ -13,6 +13,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     algorithms: &[],
     excludes: &[],
     needs: Sources::Any,
+    prepares: |_, _| None,
     run,
 };
 

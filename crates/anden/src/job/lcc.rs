@@ -13,6 +13,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     algorithms: &[],
     excludes: &[],
     needs: Sources::Any,
+    prepares: |_, graph| Some(anden_kernels::lcc::stored_form(graph)),
     run,
 };
 

@@ -23,6 +23,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     algorithms: &["standard", GAP],
     excludes: &[],
     needs: Sources::Any,
+    prepares: |_, graph| anden_kernels::pagerank::stored_form(graph),
     run,
 };
 

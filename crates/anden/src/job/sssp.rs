@@ -16,6 +16,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     algorithms: &["delta-stepping", BELLMAN_FORD],
     excludes: &[(BELLMAN_FORD, Parameter::Delta)],
     needs: Sources::One,
+    prepares: |_, _| None,
     run,
 };
 

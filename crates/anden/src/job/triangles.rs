@@ -13,6 +13,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     algorithms: &[],
     excludes: &[],
     needs: Sources::Any,
+    prepares: anden_kernels::triangles::stored_form,
     run,
 };
 
