@@ -15,6 +15,7 @@ mod live;
 mod loading;
 mod moved;
 mod outputs;
+mod prepare;
 mod properties;
 mod refusals;
 mod scene;
