@@ -215,6 +215,22 @@ def test_reader_follows_a_writer(tmp_path: Path, edges: Path) -> None:
     assert not reader.refresh()
 
 
+def test_prepared_forms_are_stored_and_used(tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    with anden.from_numpy(random.integers(0, 99, 999), random.integers(0, 99, 999), path=tmp_path / "db") as db:
+        wanted = db.view().lcc()
+        report = db.prepare("lcc", "bfs")
+        assert report["without"] == ["bfs"] and len(report["forms"]) == 1
+        form = report["forms"][0]
+        assert (form["form"], form["kernels"], form["stored_before"]) == ("oriented", ["lcc"], False)
+        assert form["bytes"] > 0 and form["seconds"] >= 0
+        assert all(form["stored_before"] for form in db.prepare("lcc")["forms"])
+    with anden.open(tmp_path / "db", read_only=True) as db:
+        assert (db.view().lcc() == wanted).all() and db.verify()["files"] > 0
+        with pytest.raises(anden.ReadOnly):
+            db.prepare()
+
+
 def test_closed_databases_raise(db: anden.Database) -> None:
     g, tx = db.view(), db.transaction()
     changes = db.diff(1, 1)
@@ -227,6 +243,7 @@ def test_closed_databases_raise(db: anden.Database) -> None:
         db.snapshots,
         db.transaction,
         db.merge,
+        db.prepare,
         db.verify,
         db.stats,
         db.__enter__,
@@ -318,6 +335,8 @@ HOSTILE: list[tuple[Callable[[anden.Database, Path], Any], type[BaseException], 
     (lambda db, tmp: db.transact(5), TypeError, "5"),
     (lambda db, tmp: db.checkpoint(name="1"), anden.InvalidInput, ""),
     (lambda db, tmp: db.merge(newest=0), anden.InvalidInput, "newest"),
+    (lambda db, tmp: db.prepare(1), TypeError, "kernels"),
+    (lambda db, tmp: db.prepare("pagerang"), anden.InvalidInput, "pagerang"),
     (lambda db, tmp: db.drop(), TypeError, "snapshots"),
     (lambda db, tmp: db.drop(17), anden.NotFound, "17"),
     (lambda db, tmp: db.drop(-1), anden.InvalidInput, "-1"),

@@ -7,12 +7,17 @@
 //! Nothing of windows and of memtable versions is cached. A window depends on the snapshot before it, which may be
 //! dropped. A memtable version is replaced by each commit, and an entry would pin its memory. For memtable versions,
 //! the cache holds the part of the snapshot below.
+//!
+//! The view of a snapshot whose forms are [stored](crate::Database::prepare) also reads these, without a limit: they
+//! enter the cache like forms that a kernel made.
 
 use std::any::Any;
 use std::sync::Arc;
 
-use anden_graph::Graph;
-use anden_kernels::{PreparationCache, PreparationKey};
+use anden_base::parallel::Pool;
+use anden_engine::StoredForms;
+use anden_graph::{Graph, StoredFormKey};
+use anden_kernels::{PreparationCache, PreparationKey, StoredFormReader};
 use anden_snapshots::SnapshotView;
 use parking_lot::Mutex;
 
@@ -66,6 +71,7 @@ enum CachedGraph {
 pub(crate) struct CacheMoment {
     cache: Arc<GraphCache>,
     generation: u64,
+    stored: Option<Arc<StoredForms>>,
 }
 
 /// The entries of one view in the cache.
@@ -76,12 +82,14 @@ pub(crate) struct ViewCache {
     limit: Option<u64>,
     /// `None`: the view is no snapshot and no part of one, so nothing of it is cached.
     shown: Option<CachedGraph>,
+    /// The forms that the database stores of this graph.
+    stored: Option<Arc<StoredForms>>,
 }
 
 impl GraphCache {
-    /// The present moment.
-    pub(crate) fn now(self: &Arc<Self>) -> CacheMoment {
-        CacheMoment { cache: Arc::clone(self), generation: self.0.lock().generation }
+    /// The present moment, at which these forms are stored.
+    pub(crate) fn now(self: &Arc<Self>, stored: Option<StoredForms>) -> CacheMoment {
+        CacheMoment { cache: Arc::clone(self), generation: self.0.lock().generation, stored: stored.map(Arc::new) }
     }
 
     /// Drops all entries, which closes the files that they hold.
@@ -133,13 +141,15 @@ impl CacheMoment {
     /// The entries of a view that shows `lists`.
     pub(crate) fn of(&self, lists: &SnapshotView, session: &Session) -> ViewCache {
         let shown = lists.version().map(CachedGraph::Version);
-        ViewCache { moment: self.clone(), limit: session.cache_limit(), shown }
+        // A version number means one graph, whatever base holds it.
+        let stored = self.stored.clone().filter(|stored| lists.version() == Some(stored.version()));
+        ViewCache { moment: self.clone(), limit: session.cache_limit(), shown, stored }
     }
 
     /// The entries of the snapshot under a memtable.
     pub(crate) fn below(&self, lists: &SnapshotView, session: &Session) -> ViewCache {
         let shown = lists.below().and_then(|below| below.version()).map(CachedGraph::Version);
-        ViewCache { moment: self.clone(), limit: session.cache_limit(), shown }
+        ViewCache { moment: self.clone(), limit: session.cache_limit(), shown, stored: None }
     }
 }
 
@@ -152,7 +162,7 @@ impl ViewCache {
         });
         // Quotes keep the parts of the name apart, so two filters never share a name.
         let shown = whole.map(|whole| CachedGraph::Part(format!("{whole}, {edges:?}, {vertices:?}")));
-        Self { shown, ..self.clone() }
+        Self { shown, stored: None, ..self.clone() }
     }
 
     /// Entries of a part without a name, of which nothing is cached.
@@ -163,6 +173,11 @@ impl ViewCache {
     /// Whether nothing is cached.
     pub(crate) fn is_off(&self) -> bool {
         self.limit == Some(0)
+    }
+
+    /// Whether the database stores forms of this graph.
+    pub(crate) fn has_stored(&self) -> bool {
+        self.stored.is_some()
     }
 
     /// Whether the view is a snapshot or a part of one.
@@ -249,6 +264,12 @@ impl PreparationCache for ViewCache {
 
     fn keep(&self, key: PreparationKey, form: Box<dyn Any + Send>, num_bytes: u64) {
         self.add(CachedForm::Preparation(key, form), num_bytes);
+    }
+
+    fn read_stored(&self, key: StoredFormKey, pool: &Pool, take: &mut StoredFormReader<'_>) {
+        if let Some(stored) = &self.stored {
+            stored.read(key, pool, take);
+        }
     }
 
     fn shrink(&self, num_bytes: u64) {

@@ -211,7 +211,7 @@ impl Database {
 
     /// Like [`view`](Self::view), with the threads of `session`.
     pub(crate) fn view_in(&self, session: &Session) -> Result<View> {
-        let moment = self.cache.now();
+        let moment = self.moment();
         // A checkpoint in between is no fault: the view takes the lesser number.
         let (graph, newest) = (self.inner.view()?, self.inner.newest_number());
         Ok(View::of_everything(graph, session.clone(), self.pin(), newest, &moment))
@@ -225,6 +225,11 @@ impl Database {
     /// Wraps a snapshot or window, which was read after `moment`, as a view with this name.
     pub(crate) fn opened(&self, graph: SnapshotView, session: &Session, name: String, moment: &CacheMoment) -> View {
         View::new(graph, session.clone(), self.pin(), name, moment)
+    }
+
+    /// The cache before a graph is read, and the forms that are stored then.
+    pub(crate) fn moment(&self) -> CacheMoment {
+        self.cache.now(self.inner.stored_forms())
     }
 
     /// What views cache.
@@ -252,12 +257,15 @@ impl Database {
         }
     }
 
-    /// Verifies every checksum and checks all structures against each other.
+    /// Verifies every checksum and checks all structures against each other. [Prepared](Self::prepare) forms are prepared
+    /// anew and compared; for a form that does not fit in the memory, the checksums must do.
     ///
     /// # Errors
     /// The first fault, with its place.
     pub fn verify(&self) -> Result<VerifyReport> {
-        Ok(self.inner.verify(self.session.pool())?)
+        let report = self.inner.verify(self.session.pool())?;
+        self.verify_forms()?;
+        Ok(report)
     }
 
     /// The threads, memory budget and progress of this handle.
@@ -276,7 +284,7 @@ mod tests {
         let db = Database::in_memory(Options::default()).unwrap();
         let named = |graph: SnapshotView| {
             let newest = db.inner.newest_number();
-            View::of_everything(graph, db.session.clone(), db.pin(), newest, &db.cache.now()).name().to_owned()
+            View::of_everything(graph, db.session.clone(), db.pin(), newest, &db.moment()).name().to_owned()
         };
         let first = db.inner.view().unwrap();
         db.apply(&[Update::add_edge(1, 2)]).unwrap();

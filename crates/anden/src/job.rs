@@ -22,9 +22,13 @@ use std::time::Instant;
 
 use anden_base::VertexId;
 use anden_base::memory::{heap_peak, reset_heap_peak};
+use anden_graph::StoredFormKey;
+use anden_kernels::Context;
+use anden_snapshots::SnapshotView;
 
 use crate::{Error, Key, Result, View};
 
+pub use crate::prepare::{FormReport, PrepareReport};
 pub use parameters::{Parameter, Parameters};
 pub(crate) use top::keyed;
 
@@ -47,6 +51,8 @@ pub struct Kernel {
     pub needs: Sources,
     /// Whether the summary ranks vertices also without the parameter `top`.
     shows_top: bool,
+    /// The form of a graph that a run without parameters reads if the database stores it.
+    pub(crate) prepares: fn(&Context<'_>, &SnapshotView) -> Option<StoredFormKey>,
     run: fn(&View, &Parameters) -> Result<Box<dyn JobOutcome>>,
 }
 
@@ -180,8 +186,8 @@ pub struct JobOutput {
     pub seconds: f64,
     /// The part of `seconds` spent on a form of the graph that only this kernel uses.
     pub preparation_seconds: Option<f64>,
-    /// Whether an earlier run prepared that form, which the database [caches](crate::Session::with_cache). `None`: this
-    /// kernel keeps none.
+    /// Whether an earlier run prepared that form, which the database [caches](crate::Session::with_cache), or the
+    /// database [stores](crate::Database::prepare) it. `None`: this kernel keeps none.
     pub was_prepared: Option<bool>,
     /// Peak heap bytes of the kernel, result included; 0 in a program whose allocator does not count. That of the
     /// command line counts.
@@ -200,16 +206,24 @@ impl Job {
         TABLE
     }
 
+    /// The entry of a kernel.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`]: unknown kernel.
+    pub(crate) fn entry(kernel: &str) -> Result<&'static Kernel> {
+        TABLE.iter().find(|entry| entry.name == kernel).ok_or_else(|| {
+            let names = TABLE.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+            Error::InvalidInput(format!("unknown kernel {kernel}: there are {names}").into())
+        })
+    }
+
     /// Combines a kernel with parameters.
     ///
     /// # Errors
     /// [`Error::InvalidInput`]: unknown kernel, parameter that the kernel does not accept, unknown algorithm, or
     /// missing source.
     pub fn new(kernel: &str, parameters: Parameters) -> Result<Self> {
-        let Some(kernel) = TABLE.iter().find(|entry| entry.name == kernel) else {
-            let names = TABLE.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
-            return Err(Error::InvalidInput(format!("unknown kernel {kernel}: there are {names}").into()));
-        };
+        let kernel = Self::entry(kernel)?;
         kernel.accept(&parameters).map_err(|what| Error::InvalidInput(what.into()))?;
         Ok(Self { kernel, parameters })
     }

@@ -53,6 +53,7 @@ mod neighborhood;
 mod open;
 mod pending;
 mod pinned;
+mod prepare;
 mod replay;
 mod sliding_window;
 mod snapshot_id;

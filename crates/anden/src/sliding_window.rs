@@ -74,7 +74,7 @@ impl SlidingWindow<'_> {
     /// # Errors
     /// Damage met on the way.
     pub fn view(&self) -> Result<View> {
-        let moment = self.database.cache().now();
+        let moment = self.database.moment();
         let (graph, numbers) = self.database.inner().newest_window(self.num_batches)?;
         let name = match numbers {
             Some(numbers) => format!("window {}..{}", numbers.start(), numbers.end()),

@@ -22,7 +22,7 @@ impl Database {
     /// # Errors
     /// [`Error::NotFound`]: the snapshot does not exist or was dropped; damage met on the way.
     pub fn snapshot(&self, snapshot: impl Into<SnapshotId>) -> Result<View> {
-        let moment = self.cache().now();
+        let moment = self.moment();
         let number = self.snapshot_number(snapshot)?;
         let name = format!("snapshot {number}");
         Ok(self.opened(self.inner().snapshot(number)?, self.session(), name, &moment))
@@ -56,7 +56,7 @@ impl Database {
     /// [`Error::NotFound`]: an end is not a snapshot; [`Error::InvalidInput`]: the window is reversed; damage met on
     /// the way.
     pub fn window(&self, window: RangeInclusive<u32>) -> Result<View> {
-        let moment = self.cache().now();
+        let moment = self.moment();
         let name = format!("window {}..{}", window.start(), window.end());
         Ok(self.opened(self.inner().window(window)?, self.session(), name, &moment))
     }

@@ -280,7 +280,7 @@ impl View {
     /// With it, kernels on [`graph`](Self::graph) of this view share what they prepare ([`Session::with_cache`]).
     pub fn context(&self) -> Context<'_> {
         let cache = &self.seen.cache;
-        if cache.is_off() {
+        if cache.is_off() && !cache.has_stored() {
             return self.session.context(self.beside());
         }
         let lists = match &self.part {

@@ -21,7 +21,7 @@ pub use index::{IndexAction, IndexArgs};
 pub use live::{ApplyArgs, CheckpointArgs};
 pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadHeader, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
 pub use make::{GenerateArgs, GenerateCommon, GeneratorShape};
-pub use run::RunArgs;
+pub use run::{PrepareArgs, RunArgs};
 pub use versions::{AppendArgs, DiffArgs, DropArgs, KindArgs, MergeArgs, RenameArgs, RetainArgs, retention_text};
 
 const TOP_EXAMPLES: &str = "\
@@ -65,7 +65,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "N", value_parser = parse::threads, help_heading = "Options of every verb", allow_negative_numbers = true)]
     pub threads: Option<usize>,
     /// Limit the memory, for example 512M or 4G [default: most of the free memory]. Applies to load, append, apply,
-    /// checkpoint, merge, run, query, export, diff and generate. Includes file pages that a command needs at one time
+    /// checkpoint, merge, run, prepare, query, export, diff and generate. Includes file pages that a command needs at one time
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse::bytes, help_heading = "Options of every verb", allow_hyphen_values = true)]
     pub memory: Option<u64>,
     /// Show no progress bars, and no report if the result is a file
@@ -85,6 +85,7 @@ pub enum Verb {
     Append(AppendArgs),
     Info(InfoArgs),
     Run(RunArgs),
+    Prepare(PrepareArgs),
     Query(QueryArgs),
     Index(IndexArgs),
     /// Verify every checksum of a database and check all structures against each other

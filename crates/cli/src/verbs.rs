@@ -13,6 +13,7 @@ mod ingested;
 mod live;
 mod load;
 mod manual;
+mod prepare;
 mod query;
 mod rows;
 mod run;
@@ -43,6 +44,7 @@ pub fn execute(cli: Cli) -> Result {
         Verb::Load(args) => load::execute(global, &args),
         Verb::Info(args) => info::execute(global, &args),
         Verb::Run(args) => run::execute(global, &args),
+        Verb::Prepare(args) => prepare::execute(global, &args),
         Verb::Query(args) => query::execute(global, &args),
         Verb::Index(args) => index::execute(global, &args),
         Verb::Verify(args) => verify::execute(global, &args),

@@ -17,6 +17,7 @@ mod live;
 mod load;
 mod log;
 mod prefetch;
+mod stored_forms;
 mod transaction;
 mod validation;
 mod workers;
@@ -25,7 +26,7 @@ pub use anden_memtable::Op;
 pub use anden_snapshots::{
     ArcData, ChangedArc, DatabaseId, Dictionary, Direction, EdgeChanges, GraphOptions, Identity, IndexInfo, IndexKind,
     Key, KeyRef, KeyScheme, MergeReport, MergeScope, Retention, SnapshotDiff, SnapshotInfo, SnapshotView, StorageStats,
-    VerifyReport,
+    StoredFormFile, StoredForms, VerifyReport,
 };
 pub use append::{AppendOptions, AppendReport, Changes, ExpectedGraph, ExpectedWeights, Maintenance};
 pub use commit::{CommitReceipt, ExclusiveCommit, PendingCommit};

@@ -11,6 +11,7 @@ mod error;
 pub mod generate;
 pub mod property;
 mod seam;
+mod stored_form;
 mod vertex_mask;
 pub mod walk;
 mod weight;
@@ -22,6 +23,7 @@ pub use seam::{
     DensePage, Direction, Graph, GraphKind, Page, PageOffset, Parts, PrefetchStage, SingleFragment, WeightedEdges,
     WillNeed,
 };
+pub use stored_form::{FormArrays, StoredForm, StoredFormKey};
 pub use vertex_mask::{VertexMask, vertices_of};
 pub use weight::{Distance, Weight, WeightType, Weights, prefetch_start};
 

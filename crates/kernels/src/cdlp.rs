@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use anden_base::VertexId;
 use anden_base::bitmap::{AtomicBitmap, Bitmap, ones};
 use anden_base::memory::{as_atomic_u32, zeroed_huge};
-use anden_graph::{Direction, Graph, GraphKind};
+use anden_graph::{Direction, Graph, GraphKind, StoredFormKey};
 use parking_lot::Mutex;
 
 use crate::context::bytes_for;
@@ -76,6 +76,11 @@ const GRAIN: usize = 256;
 /// The neighbors of swung vertices are marked active if the lists of swung vertices have less than one in this many
 /// entries. Otherwise all vertices are active.
 const ACTIVE_SHARE: u64 = 4;
+
+/// The form that a run reads from a database that stores it; `None`: the graph has in-lists.
+pub fn stored_form(graph: &impl Graph) -> Option<StoredFormKey> {
+    crate::transposed::stored_form(graph)
+}
 
 /// The label of every vertex after some iterations.
 ///

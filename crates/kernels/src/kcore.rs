@@ -31,7 +31,7 @@ mod streamed;
 mod verify;
 
 use anden_base::memory::zeroed_huge;
-use anden_graph::Graph;
+use anden_graph::{Graph, StoredFormKey};
 use parking_lot::Mutex;
 
 use crate::context::bytes_for;
@@ -67,6 +67,11 @@ pub struct KcoreResult {
 
 /// The most threads: each has scratch memory of a byte a vertex, and reads every list.
 const MAX_WORKERS: usize = 8;
+
+/// The form that a run reads from a database that stores it; `None`: the graph has in-lists.
+pub fn stored_form(graph: &impl Graph) -> Option<StoredFormKey> {
+    crate::transposed::stored_form(graph)
+}
 
 /// The coreness of every vertex.
 ///

@@ -17,7 +17,7 @@
 
 mod verify;
 
-use anden_graph::{Graph, GraphKind};
+use anden_graph::{Graph, GraphKind, StoredFormKey};
 
 use crate::triangles::by_vertex::{self, Noted, VertexTriangles};
 use crate::{Context, Result};
@@ -41,10 +41,15 @@ pub struct LccResult {
     pub mean: f64,
     /// The time to build the oriented copy, in seconds.
     pub preparation_seconds: f64,
-    /// Whether an earlier run built them.
+    /// Whether an earlier run built the copy, or the database stores it.
     pub was_prepared: bool,
     /// The bytes of the oriented copy and of the bit rows.
     pub copy_bytes: u64,
+}
+
+/// The form that a run without parameters reads from a database that stores it.
+pub fn stored_form(graph: &impl Graph) -> StoredFormKey {
+    by_vertex::stored_form(graph)
 }
 
 /// The local clustering coefficient of every vertex.

@@ -51,12 +51,14 @@ use std::ops::{ControlFlow, Range};
 use std::time::Instant;
 
 use anden_base::VertexId;
-use anden_graph::{Direction, Graph, Page};
+use anden_graph::{Direction, Graph, Page, StoredFormKey};
 
 use crate::preparation::PreparedForm;
 use crate::{Context, Error, Medium, Result};
 use bins::Bins;
 use score::{PageRankBlockSums, PageRankState, Round, Score};
+
+pub(crate) use bins::StoredBins;
 
 pub use bins::MAX_PARTITION_BITS;
 pub use verify::{verify, verify_weighted};
@@ -178,7 +180,7 @@ pub struct PageRankResult {
     pub variant: Variant,
     /// The time before the first round, in seconds.
     pub preparation_seconds: f64,
-    /// Whether an earlier run made the bins.
+    /// Whether an earlier run made the bins, or the database stores them.
     pub was_prepared: bool,
     /// The bytes of the bins; 0 without bins.
     pub bins_bytes: u64,
@@ -199,6 +201,11 @@ pub fn pagerank(ctx: &Context<'_>, graph: &impl Graph, params: &PageRankParams) 
         Precision::F64 => run::<f64>(ctx, graph, params, sources),
         Precision::F32 => run::<f32>(ctx, graph, params, sources),
     }
+}
+
+/// The form that a run without parameters reads from a database that stores it; `None`: it takes another way.
+pub fn stored_form(graph: &impl Graph) -> Option<StoredFormKey> {
+    bins::stored_form(graph)
 }
 
 /// Checks the parameters. Returns the sources, ascending and distinct.

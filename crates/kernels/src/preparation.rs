@@ -6,12 +6,17 @@
 //! or to one run, never to both: its bytes are counted once, and a run may write to it. Two runs at a time prepare a
 //! form each.
 //!
+//! A database may also [store](crate::stored) forms. A run reads such a form where it would build one.
+//!
 //! Results are never kept.
 
 use std::any::{Any, TypeId};
 use std::ops::{Deref, DerefMut};
 
-use anden_graph::Graph;
+use anden_base::parallel::Pool;
+use anden_graph::{Graph, StoredFormKey};
+
+use crate::Context;
 
 /// The name of a form: its type, and the parameter that it was prepared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +32,9 @@ impl PreparationKey {
     }
 }
 
+/// Takes the arrays of a stored form.
+pub type StoredFormReader<'a> = dyn FnMut(&[&[u8]]) -> Result<(), String> + 'a;
+
 /// Keeps the forms of one graph.
 pub trait PreparationCache: Sync {
     /// Takes a form out of the cache.
@@ -34,6 +42,10 @@ pub trait PreparationCache: Sync {
 
     /// Puts a form of `num_bytes` heap bytes into the cache, which may drop it or others.
     fn keep(&self, key: PreparationKey, form: Box<dyn Any + Send>, num_bytes: u64);
+
+    /// Reads a form that the database stores, if it does: verifies it, and passes its arrays to `take` once. An error of
+    /// `take` says what is wrong with them. By default, nothing is stored.
+    fn read_stored(&self, _key: StoredFormKey, _pool: &Pool, _take: &mut StoredFormReader<'_>) {}
 
     /// Drops forms until the cache holds at most `num_bytes`, those of other graphs included.
     fn shrink(&self, num_bytes: u64);
@@ -97,6 +109,26 @@ impl<'a, T: Any + Send + Default> PreparedForm<'a, T> {
         Some(Self { form, num_bytes, origin: Some(origin), was_kept: true })
     }
 
+    /// Reads the form that the database stores for `graph`, if it does. `decode` returns no form if the budget has no
+    /// room for it.
+    pub(crate) fn read(
+        ctx: &Context<'a>,
+        graph: &impl Graph,
+        key: StoredFormKey,
+        decode: impl Fn(&[&[u8]]) -> Result<Option<T>, String>,
+        num_bytes: impl FnOnce(&T) -> u64,
+    ) -> Option<Self> {
+        let origin = ctx.preparations?.origin::<T>(graph, key.parameter)?;
+        let mut form = None;
+        origin.0.read_stored(key, ctx.pool, &mut |arrays| {
+            form = decode(arrays)?;
+            Ok(())
+        });
+        let form = form?;
+        let num_bytes = num_bytes(&form);
+        Some(Self { form, num_bytes, origin: Some(origin), was_kept: true })
+    }
+
     /// A new form of `graph`, complete and made without damage. It is kept when its run ends.
     pub(crate) fn new(
         to: Option<Preparations<'a>>,
@@ -109,7 +141,7 @@ impl<'a, T: Any + Send + Default> PreparedForm<'a, T> {
         Self { form, num_bytes, origin, was_kept: false }
     }
 
-    /// Whether an earlier run prepared the form.
+    /// Whether an earlier run prepared the form, or the database stores it.
     pub(crate) fn was_kept(&self) -> bool {
         self.was_kept
     }

@@ -1,16 +1,28 @@
 //! In-lists in memory for a directed graph that was loaded without them.
 
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anden_base::VertexId;
 use anden_base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
-use anden_graph::{DensePage, Direction, Graph, GraphKind, Page, Parts, PrefetchStage, VertexMask, WillNeed};
+use anden_graph::{
+    DensePage, Direction, FormArrays, Graph, GraphKind, Page, Parts, PrefetchStage, StoredForm, StoredFormKey,
+    VertexMask, WillNeed,
+};
 
 use crate::preparation::PreparedForm;
+use crate::stored::{arrays, copied, values};
 use crate::vertex_subset::CHUNK;
 use crate::walk::for_each_arc;
 use crate::{Context, Result};
+
+/// The name of in-lists in a database.
+const STORED_KEY: StoredFormKey = StoredFormKey { form: StoredForm::InLists, parameter: 0 };
+
+/// The form that kernels that need in-lists read from a database that stores it; `None`: the graph has in-lists.
+pub(crate) fn stored_form(graph: &impl Graph) -> Option<StoredFormKey> {
+    (Transposed::num_bytes(graph) > 0).then_some(STORED_KEY)
+}
 
 /// A graph with in-lists built in memory.
 pub(crate) struct Transposed<'a, G> {
@@ -20,7 +32,7 @@ pub(crate) struct Transposed<'a, G> {
 
 /// The in-lists of a graph.
 #[derive(Default)]
-struct InLists {
+pub(crate) struct InLists {
     /// The end of each list, which is the start of the next one.
     ends: Vec<u64>,
     sources: Vec<VertexId>,
@@ -33,13 +45,13 @@ impl<'a, G: Graph> Transposed<'a, G> {
         if graph.has_lists(Direction::In) { 0 } else { lists }
     }
 
-    /// Takes the in-lists that an earlier run built, or builds them.
+    /// Takes the in-lists that an earlier run built or that the database stores, or builds them.
     ///
     /// # Errors
     /// As [`InLists::build`].
     pub(crate) fn new(ctx: &Context<'a>, graph: &'a G) -> Result<Self> {
         let kept = PreparedForm::take(ctx.preparations, graph, 0, |_: &InLists| Self::num_bytes(graph));
-        let in_lists = match kept {
+        let in_lists = match kept.or_else(|| InLists::read(ctx, graph)) {
             Some(in_lists) => in_lists,
             None => PreparedForm::new(ctx.preparations, graph, 0, InLists::build(ctx, graph)?, Self::num_bytes(graph)),
         };
@@ -52,7 +64,7 @@ impl InLists {
     ///
     /// # Errors
     /// The graph is damaged, or the work was cancelled.
-    fn build(ctx: &Context<'_>, graph: &impl Graph) -> Result<Self> {
+    pub(crate) fn build(ctx: &Context<'_>, graph: &impl Graph) -> Result<Self> {
         ctx.progress.stage("in-edges", None);
         let bound = graph.vertex_bound();
         let mut ends = zeroed_huge::<u64>(bound);
@@ -95,6 +107,43 @@ impl InLists {
                 start = end;
             }
         });
+    }
+
+    /// The in-lists that the database stores, if it does.
+    fn read<'a>(ctx: &Context<'a>, graph: &impl Graph) -> Option<PreparedForm<'a, Self>> {
+        let decode = |arrays: &[&[u8]]| Self::from_arrays(ctx, graph, arrays).map(Some);
+        PreparedForm::read(ctx, graph, STORED_KEY, decode, |_| Transposed::num_bytes(graph))
+    }
+
+    /// The arrays of the lists: their ends, and the sources.
+    pub(crate) fn arrays(&self) -> FormArrays<'_> {
+        vec![vec![bytemuck::cast_slice(&self.ends)], vec![bytemuck::cast_slice(&self.sources)]]
+    }
+
+    /// Copies the arrays of the lists of `graph`. The error says what does not fit.
+    fn from_arrays(ctx: &Context<'_>, graph: &impl Graph, stored: &[&[u8]]) -> Result<Self, String> {
+        let [ends, sources] = arrays(stored)?;
+        let (ends, sources) = (values::<u64>(ends)?, values::<VertexId>(sources)?);
+        let num_arcs = ends.last().copied().unwrap_or(0);
+        if (ends.len(), num_arcs) != (graph.vertex_bound(), graph.num_arcs()) || sources.len() as u64 != num_arcs {
+            return Err(format!("{} lists with {num_arcs} entries", ends.len()));
+        }
+        // The last end is in bounds, so all are if they ascend.
+        if !ends.is_sorted() {
+            return Err("the ends of the lists do not ascend".into());
+        }
+        let in_lists = Self { ends: copied(ctx, ends), sources: copied(ctx, sources) };
+        let is_wrong = AtomicBool::new(false);
+        ctx.pool.for_each_chunk(0..ends.len(), CHUNK, |_, chunk| {
+            let is_list = |list: &[VertexId]| {
+                list.is_sorted() && list.last().is_none_or(|&source| (source as usize) < ends.len())
+            };
+            if !chunk.into_iter().all(|vertex| is_list(in_lists.list(vertex as VertexId))) {
+                // Relaxed: read after the loop.
+                is_wrong.store(true, Ordering::Relaxed);
+            }
+        });
+        if is_wrong.into_inner() { Err("a list does not ascend below the vertex bound".into()) } else { Ok(in_lists) }
     }
 
     fn list(&self, vertex: VertexId) -> &[VertexId] {
@@ -258,6 +307,27 @@ mod tests {
     use anden_base::parallel::Pool;
     use anden_testkit::{FragmentedGraph, for_each_graph};
 
+    /// In-lists come back from their arrays, and wrong arrays are refused.
+    fn check_stored(ctx: &Context<'_>, graph: &impl Graph, made: &InLists, name: &str) {
+        let read = |made: &InLists| {
+            let arrays = made.arrays().iter().map(|pieces| pieces[0]).collect::<Vec<_>>();
+            InLists::from_arrays(ctx, graph, &arrays)
+        };
+        let found = read(made).unwrap();
+        assert!(found.ends == made.ends && found.sources == made.sources, "{name}");
+        let changed = |change: fn(&mut InLists)| {
+            let mut wrong = InLists { ends: made.ends.clone(), sources: made.sources.clone() };
+            change(&mut wrong);
+            read(&wrong).is_err()
+        };
+        if !made.sources.is_empty() {
+            assert!(changed(|wrong| wrong.ends[0] = u64::MAX), "{name}");
+            assert!(changed(|wrong| drop(wrong.sources.pop())), "{name}");
+            assert!(changed(|wrong| *wrong.sources.last_mut().unwrap() = u32::MAX), "{name}");
+            assert!(changed(|wrong| *wrong.ends.last_mut().unwrap() = 0), "{name}");
+        }
+    }
+
     #[test]
     fn in_lists_are_those_that_the_graph_had() {
         for threads in [1, 3] {
@@ -272,6 +342,7 @@ mod tests {
                 let transposed = Transposed::new(&ctx, &without).unwrap();
                 let arrays = size_of_val(&transposed.in_lists.ends[..]) + size_of_val(&transposed.in_lists.sources[..]);
                 assert_eq!(arrays as u64, Transposed::num_bytes(&without));
+                check_stored(&ctx, &without, &transposed.in_lists, name);
                 for v in 0..csr.vertex_bound() as VertexId {
                     let mut wanted = Vec::new();
                     let _ = csr.for_each_fragment(Direction::In, v, |list| {

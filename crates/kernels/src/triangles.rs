@@ -39,7 +39,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use anden_base::VertexId;
-use anden_graph::Graph;
+use anden_graph::{Graph, StoredFormKey};
 use parking_lot::Mutex;
 
 use crate::context::FIXED_BYTES;
@@ -85,12 +85,17 @@ pub struct TriangleResult {
     pub by_vertex: Option<Vec<u64>>,
     /// The time to build the oriented copy and the hub rows, in seconds.
     pub preparation_seconds: f64,
-    /// Whether an earlier run built them.
+    /// Whether an earlier run built them, or the database stores the copy.
     pub was_prepared: bool,
     /// The bytes of the oriented copy, or of its largest part, and of the hub rows.
     pub copy_bytes: u64,
     /// The number of hubs with rows: 0 if the budget forbade them.
     pub num_hubs: usize,
+}
+
+/// The form that a count without parameters reads from a database that stores it; `None`: the count takes another way.
+pub fn stored_form(ctx: &Context<'_>, graph: &impl Graph) -> Option<StoredFormKey> {
+    (!direct::is_cheaper(ctx, graph)).then(|| Oriented::stored_key(DEFAULT_HUBS.min(graph.vertex_bound())))
 }
 
 /// Counts the triangles of `graph`.
@@ -137,8 +142,8 @@ pub fn triangles(ctx: &Context<'_>, graph: &impl Graph, params: &TriangleParams)
     // The count needs no hubs to be exact.
     let num_hubs = if ctx.allows(copy_bytes + Hubs::num_bytes(wanted_hubs)) { wanted_hubs } else { 0 };
     let key = num_hubs as u64;
-    let prepared = match kept.or_else(|| PreparedForm::take(ctx.preparations, graph, key, OrientedWithHubs::num_bytes))
-    {
+    let kept = kept.or_else(|| PreparedForm::take(ctx.preparations, graph, key, OrientedWithHubs::num_bytes));
+    let prepared = match kept.or_else(|| OrientedWithHubs::read(ctx, graph, num_hubs)) {
         Some(kept) => kept,
         None => {
             let made = OrientedWithHubs::build(ctx, graph, num_hubs)?;
@@ -167,8 +172,21 @@ impl OrientedWithHubs {
     fn build(ctx: &Context<'_>, graph: &impl Graph, num_hubs: usize) -> Result<Self> {
         ctx.progress.stage("triangles: orient", None);
         let (oriented, _) = Oriented::build(ctx, graph, num_hubs as VertexId)?;
+        Ok(Self::new(oriented, num_hubs))
+    }
+
+    fn new(oriented: Oriented, num_hubs: usize) -> Self {
         let hubs = Hubs::build(&oriented, num_hubs);
-        Ok(Self { oriented, hubs })
+        Self { oriented, hubs }
+    }
+
+    /// The copy that the database stores, if it does.
+    fn read<'a>(ctx: &Context<'a>, graph: &impl Graph, num_hubs: usize) -> Option<PreparedForm<'a, Self>> {
+        let decode = |arrays: &[&[u8]]| {
+            let (oriented, _) = Oriented::from_arrays(ctx, graph, num_hubs as u64, arrays)?;
+            Ok(Some(Self::new(oriented, num_hubs)))
+        };
+        PreparedForm::read(ctx, graph, Oriented::stored_key(num_hubs), decode, Self::num_bytes)
     }
 
     fn num_bytes(&self) -> u64 {

@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use anden::job::FormReport;
 use anden::load::{InputPath, LoadReport};
 use anden::property::IndexKind;
 use anden::{GraphKind, KeyScheme, OpenOptions, Options, WeightType};
@@ -439,6 +440,55 @@ impl Database {
         dict.set_item("bytes_written", report.bytes_written)?;
         dict.set_item("deltas_before", report.deltas_before)?;
         dict.set_item("deltas_after", report.deltas_after)?;
+        Ok(dict)
+    }
+
+    /// Store what kernels prepare from the graph, so that the first run of a later process starts sooner.
+    ///
+    /// Results do not change. A stored form serves runs on the base, and leaves the database with the next merge. A form
+    /// that is stored already stays as it is.
+    ///
+    /// Parameters
+    /// ----------
+    /// *kernels : str
+    ///     The names of kernels, such as ``"pagerank"``; without names, all.
+    ///
+    /// Returns
+    /// -------
+    /// dict
+    ///     ``forms``: for each form its name, its kernels, the bytes of its file, the seconds, and whether it was stored
+    ///     before. ``without``: the named kernels that read no prepared form of this graph.
+    ///
+    /// Raises
+    /// ------
+    /// InvalidInput
+    ///     A kernel is unknown, or the graph has changes over its base: checkpoint and merge first.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import anden
+    /// >>> db = anden.create(None, out_only=True)
+    /// >>> _, _ = db.append([1, 2], [2, 3]), db.merge()
+    /// >>> [form["form"] for form in db.prepare("kcore")["forms"]]
+    /// ['in-lists']
+    #[pyo3(signature = (*kernels))]
+    fn prepare<'py>(&self, py: Python<'py>, kernels: &Bound<'_, PyTuple>) -> Result<Bound<'py, PyDict>> {
+        let kernels = kernels.extract::<Vec<String>>().map_err(|_| wrong_type("prepare() takes names of kernels"))?;
+        let report = self
+            .opened
+            .run(py, move |database| database.prepare(&kernels.iter().map(String::as_str).collect::<Vec<_>>()))?;
+        let form = |form: FormReport| -> PyResult<_> {
+            let dict = PyDict::new(py);
+            dict.set_item("form", form.form)?;
+            dict.set_item("kernels", form.kernels)?;
+            dict.set_item("bytes", form.bytes)?;
+            dict.set_item("seconds", form.seconds)?;
+            dict.set_item("stored_before", form.was_stored)?;
+            Ok(dict)
+        };
+        let dict = PyDict::new(py);
+        dict.set_item("forms", report.forms.into_iter().map(form).collect::<PyResult<Vec<_>>>()?)?;
+        dict.set_item("without", report.without)?;
         Ok(dict)
     }
 

@@ -57,7 +57,7 @@ pub(crate) fn column_name(kind: FileKind) -> &'static str {
         FileKind::InTable => "in-table",
         FileKind::Dictionary => "keys",
         FileKind::Delta => "deltas",
-        FileKind::Column | FileKind::Rows | FileKind::Index => "column",
+        FileKind::Column | FileKind::Rows | FileKind::Index | FileKind::Preparation => "column",
     }
 }
 

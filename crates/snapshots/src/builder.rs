@@ -274,6 +274,7 @@ impl StoreBuilder {
             rows: rows.iter().filter_map(|rows| rows.file.as_ref()).map(|_| FIRST).collect(),
             edge_properties: rows.map_or(Vec::new(), |rows| rows.records),
             chain: Chain { versions, anchor, merged_deltas: Vec::new() },
+            preparations: Vec::new(),
         };
         // The manifest gets its name last, after all files and their directory are synced. So a crash leaves no
         // half-written snapshot.

@@ -16,7 +16,7 @@ pub(crate) use writer::{FileWriter, WrittenFile};
 pub(crate) const MAGIC: [u8; 4] = *b"ANDN";
 
 /// Format version of manifest and data files. A program reads only its own version.
-pub const FORMAT_VERSION: u32 = 11;
+pub const FORMAT_VERSION: u32 = 12;
 
 /// Bytes of the header, so that the first section starts on a block of the disk.
 pub(crate) const HEADER_BYTES: usize = 4096;
@@ -60,10 +60,12 @@ pub(crate) enum FileKind {
     InRows = 12,
     /// A part of an index.
     Index = 13,
+    /// A form that a kernel prepares from the base's version.
+    Preparation = 14,
 }
 
 impl FileKind {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::OutTargets,
         Self::InTargets,
         Self::OutWeights,
@@ -77,6 +79,7 @@ impl FileKind {
         Self::OutRows,
         Self::InRows,
         Self::Index,
+        Self::Preparation,
     ];
 
     /// The kind with this number.
@@ -161,6 +164,8 @@ pub(crate) enum SectionKind {
     InDeltaRows = 35,
     /// Index entries, ascending.
     IndexEntries = 36,
+    /// An array of a prepared form. A file has several, in the order of the form.
+    PreparationArray = 37,
 }
 
 impl SectionKind {

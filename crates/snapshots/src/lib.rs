@@ -65,7 +65,7 @@ pub use property::{
 };
 pub use store::{
     DeltaChanges, EdgeChanges, IndexDraft, IndexInfo, MergeReport, MergeScope, NewRows, SnapshotDiff, SnapshotInfo,
-    StorageStats, Store, WriterLock, check_first_name,
+    StorageStats, Store, StoredFormFile, StoredForms, WriterLock, check_first_name,
 };
 pub use table::PAGE_VERTICES;
 pub use temp_file::TempFile;

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anden_base::checksum::{crc32c, crc32c_append};
 use anden_graph::property::PropertySchema;
+use anden_graph::{StoredForm, StoredFormKey};
 
 use crate::chain::{Chain, ChainVersion, DeltaRef, FIRST_UNWRITTEN, MergedDelta};
 use crate::encoding::{Decoder, Encoder};
@@ -49,6 +50,16 @@ pub(crate) struct FileRecord {
     pub header_crc: u32,
 }
 
+/// A prepared form in the manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PreparationRecord {
+    pub key: StoredFormKey,
+    /// Number of its file.
+    pub file: u32,
+    /// The version that it was prepared from. Not encoded: it is that of the base.
+    pub version: u32,
+}
+
 /// The content of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Manifest {
@@ -79,6 +90,8 @@ pub(crate) struct Manifest {
     /// Numbers of the files with rows, in the order of rows.
     pub rows: Vec<u32>,
     pub chain: Chain,
+    /// Prepared forms of the base's version.
+    pub preparations: Vec<PreparationRecord>,
 }
 
 impl Manifest {
@@ -123,6 +136,12 @@ impl Manifest {
         }
         body.u32(self.chain.versions.len() as u32);
         self.chain.versions.iter().for_each(|version| version.encode(&mut body));
+        body.u32(self.preparations.len() as u32);
+        for PreparationRecord { key, file, .. } in &self.preparations {
+            body.u32(key.form as u32);
+            body.u64(key.parameter);
+            body.u32(*file);
+        }
 
         let mut bytes = Encoder::default();
         bytes.bytes(&MAGIC);
@@ -185,6 +204,11 @@ impl Manifest {
         })?;
         let versions = list(decoder, ChainVersion::decode)?;
         let chain = Chain { versions, anchor, merged_deltas };
+        let preparations = list(decoder, |decoder| {
+            let (form, parameter) = (StoredForm::from_number(decoder.u32()?)?, decoder.u64()?);
+            let key = StoredFormKey { form, parameter };
+            Some(PreparationRecord { key, file: decoder.u32()?, version: anchor })
+        })?;
         Some(Self {
             created,
             next_number,
@@ -201,6 +225,7 @@ impl Manifest {
             next_row,
             rows,
             chain,
+            preparations,
         })
     }
 
@@ -219,6 +244,10 @@ impl Manifest {
             return Err(format!("the next file has number {}", self.next_file));
         }
         self.check_properties()?;
+        let mut keys = HashSet::new();
+        if let Some(twice) = self.preparations.iter().find(|record| !keys.insert(record.key)) {
+            return Err(format!("the form {} is stored twice", twice.key));
+        }
         let needed = self.needed_files();
         let mut found = HashSet::new();
         for file in &self.files {
@@ -262,7 +291,7 @@ impl Manifest {
         if self.next_row > MAX_ROWS { Err(format!("{} rows of properties", self.next_row)) } else { Ok(()) }
     }
 
-    /// The files that must exist: those of base, dictionary, deltas, columns, rows and indexes.
+    /// The files that must exist: those of base, dictionary, deltas, columns, rows, indexes and preparations.
     pub fn needed_files(&self) -> HashMap<String, FileKind> {
         let columns = base_writer::columns(&self.created.options).into_iter();
         let base = columns.map(|kind| (names::base(self.base, base_writer::column_name(kind)), kind));
@@ -273,7 +302,9 @@ impl Manifest {
         let rows = self.rows.iter().map(|&part| (names::rows(part), FileKind::Rows));
         let indexes = self.properties.iter().filter_map(|property| property.index.as_ref());
         let indexes = indexes.flat_map(|index| &index.parts).map(|&part| (names::index(part), FileKind::Index));
-        let columns = columns.chain(indexes);
+        let preparations = self.preparations.iter();
+        let preparations = preparations.map(|record| (names::preparation(record.file), FileKind::Preparation));
+        let columns = columns.chain(indexes).chain(preparations);
         base.chain(dictionary).chain(deltas).chain(columns).chain(rows).collect()
     }
 
@@ -385,6 +416,10 @@ mod tests {
         PropertyRecord { index: Some(index), ..property(name, None) }
     }
 
+    fn prepared(form: StoredForm, file: u32) -> PreparationRecord {
+        PreparationRecord { key: StoredFormKey { form, parameter: 15 }, file, version: 1 }
+    }
+
     fn options() -> GraphOptions {
         GraphOptions {
             weight_type: Some(WeightType::F32),
@@ -416,6 +451,7 @@ mod tests {
             next_row: 0,
             rows: Vec::new(),
             chain: Chain { versions: (1..=4).map(version).collect(), anchor: 1, merged_deltas },
+            preparations: vec![prepared(StoredForm::Bins, 6)],
         };
         let mut needed: Vec<_> = manifest.needed_files().into_iter().collect();
         needed.sort_by(|a, b| a.0.cmp(&b.0));
@@ -456,6 +492,7 @@ mod tests {
                 "dict-000002",
                 "dict-000004",
                 "index-000001",
+                "prepared-000006",
             ]
         );
         for retention in [Retention::All, Retention::Last(4), Retention::Named] {
@@ -491,6 +528,11 @@ mod tests {
         refused("belongs to nothing", |manifest| manifest.properties[0].file = None);
         refused("belongs to nothing", |manifest| manifest.properties[1].index = None);
         refused("no file index-000005", |manifest| manifest.properties[1] = indexed("name", &[1, 5]));
+        refused("belongs to nothing", |manifest| manifest.preparations.clear());
+        refused("no file prepared-000005", |manifest| manifest.preparations.push(prepared(StoredForm::InLists, 5)));
+        refused("the form bins of 15 is stored twice", |manifest| {
+            manifest.preparations.push(prepared(StoredForm::Bins, 6));
+        });
         refused("two properties with the name 'size'", |manifest| manifest.properties[1].name = "size".into());
         refused("a property is of version 5", |manifest| manifest.properties[1].since = 5);
         refused("a number that was not given yet", |manifest| manifest.next_file = 6);

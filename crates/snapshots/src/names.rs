@@ -22,6 +22,7 @@ const DELTA: &str = "delta-";
 const COLUMN: &str = "column-";
 const ROWS: &str = "rows-";
 const INDEX: &str = "index-";
+const PREPARATION: &str = "prepared-";
 const LOG: &str = "wal-";
 
 /// Least number of digits in a name.
@@ -57,6 +58,11 @@ pub(crate) fn index(number: u32) -> String {
     format!("{INDEX}{number:0NUMBER_DIGITS$}")
 }
 
+/// Name of a file with a prepared form.
+pub(crate) fn preparation(number: u32) -> String {
+    format!("{PREPARATION}{number:0NUMBER_DIGITS$}")
+}
+
 /// Name of a WAL segment. No manifest names it, and opening a store leaves it alone.
 pub fn log(number: u32) -> String {
     format!("{LOG}{number:0NUMBER_DIGITS$}")
@@ -82,7 +88,8 @@ pub(crate) fn temporary(name: &str) -> String {
 
 /// Whether a published file may have this name. A manifest holds no other names.
 pub(crate) fn is_data(name: &str) -> bool {
-    let rest = [BASE, DICTIONARY, DELTA, COLUMN, ROWS, INDEX].into_iter().find_map(|prefix| name.strip_prefix(prefix));
+    let prefixes = [BASE, DICTIONARY, DELTA, COLUMN, ROWS, INDEX, PREPARATION];
+    let rest = prefixes.into_iter().find_map(|prefix| name.strip_prefix(prefix));
     rest.is_some_and(|rest| {
         // Without separators, a forged manifest cannot name a file outside of the directory.
         let is_plain = rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
@@ -144,6 +151,7 @@ mod tests {
                 && is_data(&column(3))
                 && is_data(&rows(4))
                 && is_data(&index(5))
+                && is_data(&preparation(6))
         );
         for name in [
             "base-/../../x",

@@ -12,6 +12,7 @@ mod index;
 mod info;
 mod lock;
 mod merge;
+mod preparations;
 mod state;
 
 use std::ops::RangeInclusive;
@@ -34,11 +35,13 @@ pub use index::{IndexDraft, IndexInfo};
 pub use info::{SnapshotInfo, StorageStats};
 pub use lock::WriterLock;
 pub use merge::{MergeReport, MergeScope};
+pub use preparations::{StoredFormFile, StoredForms};
 
 pub(crate) use append::check_arcs;
 pub(crate) use counts::net_counts;
 pub(crate) use deltas::SMALL_FILE_BYTES;
 pub(crate) use draft::give_name;
+pub(crate) use preparations::verify_preparations;
 pub(crate) use state::PublishedState;
 
 /// Maximum length of a snapshot name, in bytes.

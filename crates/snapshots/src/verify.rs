@@ -13,7 +13,7 @@ use anden_base::storage::Storage;
 use anden_graph::{Direction, Graph};
 
 use crate::dictionary::Dictionary;
-use crate::store::{PublishedState, Store, net_counts, unknown_files};
+use crate::store::{PublishedState, Store, net_counts, unknown_files, verify_preparations};
 use crate::{Result, names};
 
 use lives::Lives;
@@ -85,6 +85,7 @@ fn verify(storage: &dyn Storage, path: &Path, state: &PublishedState, pool: &Poo
     for file in names.into_iter().map(|name| &state.files[name]) {
         file.sections().try_for_each(|section| verify_section(section, pool))?;
     }
+    verify_preparations(storage, path, manifest, pool)?;
     for file in state.delta_files() {
         state.deltas_of(file).iter().try_for_each(|delta| delta.verify())?;
     }
@@ -104,7 +105,7 @@ fn verify(storage: &dyn Storage, path: &Path, state: &PublishedState, pool: &Poo
     })
 }
 
-fn verify_section(section: &CheckedBytes, pool: &Pool) -> Result<()> {
+pub(crate) fn verify_section(section: &CheckedBytes, pool: &Pool) -> Result<()> {
     let results = pool.map_chunks(0..section.bytes().len(), CHUNK_BYTES, |_, range| section.verify(range));
     Ok(results.into_iter().collect::<anden_base::Result<()>>()?)
 }

@@ -14,6 +14,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     excludes: &[],
     needs: Sources::One,
     shows_top: false,
+    prepares: |_, _| None,
     run,
 };
 

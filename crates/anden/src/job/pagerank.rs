@@ -25,6 +25,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     excludes: &[],
     needs: Sources::Any,
     shows_top: true,
+    prepares: |_, graph| anden_kernels::pagerank::stored_form(graph),
     run,
 };
 

@@ -17,6 +17,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     excludes: &[(BELLMAN_FORD, Parameter::Delta)],
     needs: Sources::One,
     shows_top: false,
+    prepares: |_, _| None,
     run,
 };
 

@@ -169,7 +169,9 @@ mod tests {
         let db = Database::in_memory(Options::default()).unwrap();
         let updates: Vec<_> = (0..num_vertices).map(|i| Update::AddVertex((9_999 - i).into())).collect();
         // One update each: a batch assigns its ids by key.
-        updates.chunks(1).for_each(|update| drop(db.apply(update).unwrap()));
+        for update in updates.chunks(1) {
+            db.apply(update).unwrap();
+        }
         db
     }
 

@@ -14,6 +14,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     excludes: &[],
     needs: Sources::Any,
     shows_top: false,
+    prepares: anden_kernels::triangles::stored_form,
     run,
 };
 

@@ -19,6 +19,7 @@ mod prefetch;
 mod preparation;
 mod round_trips;
 mod sliding_window;
+mod stored_forms;
 mod tables;
 mod transactions;
 mod versions;

@@ -60,6 +60,28 @@ pub struct RunArgs {
     pub check: bool,
 }
 
+const PREPARE_EXAMPLES: &str = "\
+Examples:
+  anden prepare social.anden                  what all kernels prepare from this graph
+  anden prepare social.anden pagerank lcc";
+
+/// Store what kernels prepare from the graph, so that their first run starts sooner
+///
+/// PageRank arranges the edges in bins, triangles and lcc in an oriented copy; kcore and cdlp need in-edges. The stored
+/// form serves every run on the base, in any process, until a merge replaces the base. Results do not change. A form
+/// that a run without options would not read is left out. A form that is stored already stays as it is. If the graph
+/// has changes over the base, merge first.
+#[derive(Args, Debug)]
+#[command(after_help = PREPARE_EXAMPLES)]
+pub struct PrepareArgs {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// Kernels to prepare for [default: all]
+    #[arg(value_name = "KERNEL", value_parser = known_kernels())]
+    pub kernels: Vec<String>,
+}
+
 /// Parameters of kernels. Each kernel accepts some and refuses the rest.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Parameters (each kernel takes some)")]

@@ -63,6 +63,8 @@ fn object(database: &Database, view: &View) -> Result<Value> {
     object["vertex_properties"] = schema_json(view.vertex_schema());
     object["edge_properties"] = schema_json(view.edge_schema());
     object["indexes"] = indexes_json(&database.indexes());
+    let prepared = database.prepared().into_iter();
+    object["prepared"] = prepared.map(|(form, bytes)| json!({ "form": form, "bytes": bytes })).collect();
     let fragments = view.fragment_statistics()?;
     object["fragments"] = json!({ "max": fragments.max, "mean": fragments.mean });
     object["degrees"] = degrees_json(&view.out_degree_statistics()?);
@@ -186,6 +188,9 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
         );
     if log_bytes > 0 {
         table.pair("  of these, the log", size(log_bytes));
+    }
+    for (form, bytes) in database.prepared() {
+        table.pair(&format!("  prepared, {form}"), size(bytes));
     }
     // Committed changes that no snapshot has yet.
     if live.delta_bytes > 0 {

@@ -13,6 +13,7 @@ fn help_and_version() {
         "append",
         "info",
         "run",
+        "prepare",
         "query",
         "index",
         "verify",
@@ -55,6 +56,7 @@ fn unparsable_arguments_exit_with_status_2() {
     scene.anden(&["diff", "db", "1"]).refused(&["B"]);
     scene.anden(&["retain", "db", "some"]).refused(&["some", "last:N"]);
     scene.anden(&["merge", "db", "--newest", "0"]).refused(&["--newest"]);
+    scene.anden(&["prepare", "db", "pagerang"]).refused(&["pagerang", "pagerank"]);
     scene.anden(&["run", "db", "wcc", "--window", "3"]).refused(&["--window", "3..7"]);
     scene.anden(&["run", "db", "wcc", "--window", "1..1", "--snapshot", "1"]).refused(&["--window", "--snapshot"]);
     scene.anden(&["load", "x", "small.txt", "--snapshots", "0"]).refused(&["--snapshots"]);

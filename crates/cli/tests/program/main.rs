@@ -16,6 +16,7 @@ mod loading;
 mod moved;
 mod outputs;
 mod parts;
+mod prepare;
 mod properties;
 mod questions;
 mod refusals;

@@ -137,6 +137,7 @@ fn completed_work_is_reported_when_output_fails() {
         (&["apply", "db", "updates.txt"], "the updates were applied"),
         (&["checkpoint", "db"], "the snapshot was made"),
         (&["merge", "db"], "the database was merged"),
+        (&["prepare", "db"], "the forms were stored"),
         (&["retain", "db", "last:9"], "the retention was set"),
         (&["drop", "db", "1"], "the snapshots were dropped"),
         (&["export", "db", "x.csv"], "the file was written"),

@@ -50,6 +50,7 @@ fn second_writer_is_refused_with_lock_holder() {
         &["append", "db", "edges.txt"],
         &["checkpoint", "db"],
         &["merge", "db"],
+        &["prepare", "db"],
         &["retain", "db", "last:1"],
         &["drop", "db", "1"],
     ] {

@@ -8,17 +8,22 @@
 //!
 //! The cells of one source partition, in the order of target partitions, form a *row*.
 
+mod stored;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anden_base::VertexId;
 use anden_base::table::{PLACE_BITS, RUN_FLAG, Runs, TABLE_LEN, add_runs, gather};
-use anden_graph::Graph;
+use anden_graph::{Graph, StoredForm, StoredFormKey};
+use bytemuck::{Pod, Zeroable};
 use parking_lot::Mutex;
 
 use super::score::{PageRankBlockSums, PageRankState, Round, Score};
 use crate::preparation::PreparedForm;
 use crate::walk::for_each_out_list;
 use crate::{Context, Error, Result};
+
+pub(crate) use stored::StoredBins;
 
 /// The bits of the largest partition: a place in it must fit in a table.
 pub const MAX_PARTITION_BITS: u32 = PLACE_BITS;
@@ -47,7 +52,8 @@ struct BinRow<T> {
     updates: Vec<T>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
 struct CellStart {
     target: u32,
     update: u32,
@@ -70,7 +76,8 @@ impl<T: Score> BinRow<T> {
 }
 
 impl<T: Score> Bins<T> {
-    /// The bins that an earlier run made, if there are any and the budget, less `state_bytes`, has room for them.
+    /// The bins that an earlier run made or that the database stores, if there are any and the budget, less
+    /// `state_bytes`, has room for them.
     pub(super) fn kept<'a>(
         ctx: &Context<'a>,
         graph: &impl Graph,
@@ -78,18 +85,18 @@ impl<T: Score> Bins<T> {
         state_bytes: u64,
     ) -> Option<PreparedForm<'a, Self>> {
         let num_threads = ctx.pool.num_threads();
-        let mut kept =
-            PreparedForm::take(ctx.preparations, graph, bits.into(), |bins: &Self| bins.kept_bytes(num_threads))?;
+        let kept = PreparedForm::take(ctx.preparations, graph, bits.into(), |bins: &Self| bins.kept_bytes(num_threads));
+        let Some(mut kept) = kept else { return Self::read(ctx, graph, bits, state_bytes) };
         let fixed_bytes = state_bytes + kept.rows.len() as u64 * PARTITION_BYTES;
         if !ctx.allows(fixed_bytes + kept.kept_bytes(num_threads)) {
             return None;
         }
         // The earlier run may have had another number of threads.
-        kept.tables.resize_with(num_threads, || Mutex::new(T::zeros(TABLE_LEN)));
+        kept.resize_tables(num_threads);
         Some(kept)
     }
 
-    /// As [`build`](Self::build), with the bins that an earlier run made if there are any.
+    /// As [`build`](Self::build), with [kept](Self::kept) bins if there are any.
     pub(super) fn prepare<'a>(
         ctx: &Context<'a>,
         graph: &impl Graph,
@@ -102,6 +109,10 @@ impl<T: Score> Bins<T> {
         let bins = Self::build(ctx, graph, bits, state_bytes)?;
         let num_bytes = bins.kept_bytes(ctx.pool.num_threads());
         Ok(PreparedForm::new(ctx.preparations, graph, bits.into(), bins, num_bytes))
+    }
+
+    fn resize_tables(&mut self, num_threads: usize) {
+        self.tables.resize_with(num_threads, || Mutex::new(T::zeros(TABLE_LEN)));
     }
 
     /// The bytes of the bins with the tables of all workers.
@@ -211,6 +222,13 @@ impl<T: Score> Bins<T> {
         });
         blocks
     }
+}
+
+/// The bins that a run takes by itself from a database; `None`: it takes another way, or the graph is too large.
+pub(super) fn stored_form(graph: &impl Graph) -> Option<StoredFormKey> {
+    let has_few_partitions = graph.vertex_bound() <= MAX_PARTITIONS << MAX_PARTITION_BITS;
+    let key = StoredFormKey { form: StoredForm::Bins, parameter: MAX_PARTITION_BITS.into() };
+    (has_few_partitions && !super::direct::fits_cache::<f64>(graph)).then_some(key)
 }
 
 /// The first vertex of the table that contains a vertex.

@@ -12,7 +12,7 @@ use std::time::Instant;
 use anden_base::VertexId;
 use anden_base::memory::zeroed_huge;
 use anden_base::simd::and_count_ones;
-use anden_graph::Graph;
+use anden_graph::{Graph, StoredFormKey};
 use parking_lot::Mutex;
 
 use super::oriented::{Oriented, gather};
@@ -20,6 +20,7 @@ use super::rows::HubRows;
 use super::{GRAIN, streamed};
 use crate::context::FIXED_BYTES;
 use crate::preparation::PreparedForm;
+use crate::stored::copied;
 use crate::{Context, Result};
 
 /// The number of vertices whose counts are added at a time.
@@ -46,7 +47,7 @@ pub(crate) struct VertexTriangles<'a> {
     pub(crate) ranks: VertexRanks<'a>,
     /// The time to build the copy, in seconds.
     pub(crate) preparation_seconds: f64,
-    /// Whether an earlier run built the copy.
+    /// Whether an earlier run built the copy, or the database stores it.
     pub(crate) was_prepared: bool,
     /// The most bytes of the copy, and those of the hub rows.
     pub(crate) copy_bytes: u64,
@@ -79,9 +80,24 @@ pub(crate) struct RankedCopy {
 }
 
 impl RankedCopy {
+    /// The copy that the database stores, if it does.
+    fn read<'a>(ctx: &Context<'a>, graph: &impl Graph, num_hubs: usize) -> Option<PreparedForm<'a, Self>> {
+        let decode = |arrays: &[&[u8]]| {
+            let (oriented, ranks) = Oriented::from_arrays(ctx, graph, num_hubs as u64, arrays)?;
+            Ok(Some(Self { oriented, ranks: copied(ctx, ranks) }))
+        };
+        PreparedForm::read(ctx, graph, Oriented::stored_key(num_hubs), decode, Self::num_bytes)
+    }
+
     fn num_bytes(&self) -> u64 {
         self.oriented.copy_bytes() + size_of_val(&self.ranks[..]) as u64
     }
+}
+
+/// The form that counts by vertex without parameters read from a database.
+pub(crate) fn stored_form(graph: &impl Graph) -> StoredFormKey {
+    let bound = graph.vertex_bound();
+    Oriented::stored_key(super::default_vertex_hubs(bound).min(bound))
 }
 
 /// Counts the triangles at every vertex.
@@ -110,17 +126,17 @@ pub(crate) fn find<'a>(
     }
     ctx.require_memory(kernel, least)?;
     let num_hubs = affordable_hubs();
-    let copy =
-        match kept.or_else(|| PreparedForm::take(ctx.preparations, graph, num_hubs as u64, RankedCopy::num_bytes)) {
-            Some(kept) => kept,
-            None => {
-                ctx.progress.stage("triangles by vertex: orient", None);
-                let (oriented, ranks) = Oriented::build(ctx, graph, num_hubs as VertexId)?;
-                let made = RankedCopy { oriented, ranks };
-                let num_bytes = made.num_bytes();
-                PreparedForm::new(ctx.preparations, graph, num_hubs as u64, made, num_bytes)
-            }
-        };
+    let kept = kept.or_else(|| PreparedForm::take(ctx.preparations, graph, num_hubs as u64, RankedCopy::num_bytes));
+    let copy = match kept.or_else(|| RankedCopy::read(ctx, graph, num_hubs)) {
+        Some(kept) => kept,
+        None => {
+            ctx.progress.stage("triangles by vertex: orient", None);
+            let (oriented, ranks) = Oriented::build(ctx, graph, num_hubs as VertexId)?;
+            let made = RankedCopy { oriented, ranks };
+            let num_bytes = made.num_bytes();
+            PreparedForm::new(ctx.preparations, graph, num_hubs as u64, made, num_bytes)
+        }
+    };
     let oriented = &copy.oriented;
     let preparation_seconds = started.elapsed().as_secs_f64();
     ctx.progress.stage("triangles by vertex: count", Some(graph.vertex_bound() as u64));

@@ -1,5 +1,7 @@
 //! The oriented copy: each edge once, at its end of later rank, with ranks as ids.
 
+mod stored;
+
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 

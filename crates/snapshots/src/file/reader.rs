@@ -78,6 +78,11 @@ impl FramedFile {
         self.header_crc
     }
 
+    /// The kinds of all sections, as numbers.
+    pub fn kinds(&self) -> impl Iterator<Item = u32> {
+        self.sections.iter().map(|(kind, _)| *kind)
+    }
+
     /// All sections.
     pub fn sections(&self) -> impl Iterator<Item = &CheckedBytes> {
         self.sections.iter().map(|(_, section)| &**section)

@@ -134,6 +134,11 @@ impl Draft<'_> {
         self.written.push(file);
     }
 
+    /// Leaves the files out of the bytes that maintenance may write: the user asked for them.
+    pub fn spare_maintenance(&mut self) {
+        self.num_bytes = 0;
+    }
+
     /// Bytes of the files until now.
     pub fn num_bytes(&self) -> u64 {
         self.num_bytes
@@ -160,6 +165,9 @@ impl Draft<'_> {
             // The names must be durable before a manifest refers to them.
             storage.sync_dir(path)?;
         }
+        // A new base retires what was prepared from the one before.
+        let version = manifest.chain.anchor;
+        manifest.preparations.retain(|record| record.version == version);
         // Files that the new manifest does not need leave its table, and are removed below.
         let needed = manifest.needed_files();
         let files = self.state.manifest.files.iter().cloned().chain(records);

@@ -49,7 +49,7 @@ pub struct StorageStats {
     pub deltas: usize,
     /// Bytes of everything that was ever loaded and appended.
     pub bytes_loaded: u64,
-    /// Bytes of all data files that were ever written: loads, appends, and maintenance.
+    /// Bytes of all data files that were ever written: loads, appends, and maintenance, without prepared forms.
     pub bytes_written: u64,
 }
 

@@ -216,7 +216,7 @@ impl Progress for Unslowed<'_> {
 }
 
 /// On drop, removes the files that were set aside and did not become part of the database.
-struct AsideFilesGuard<'a>(&'a Store);
+pub(super) struct AsideFilesGuard<'a>(pub &'a Store);
 
 impl Drop for AsideFilesGuard<'_> {
     fn drop(&mut self) {

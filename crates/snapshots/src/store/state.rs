@@ -16,6 +16,7 @@ use crate::dictionary::Dictionary;
 use crate::file::{FileKind, FramedFile};
 use crate::lists::ListRules;
 use crate::manifest::{FileRecord, Manifest};
+use crate::options::DatabaseId;
 use crate::property::{ColumnFile, EdgeColumns, IndexPart, IndexRecord, PropertyRecord, StoredRows, VertexIndex};
 use crate::store::WriterLock;
 use crate::vertex_properties::{StoredProperties, VertexColumn};
@@ -28,7 +29,8 @@ const MAX_ATTEMPTS: usize = 1000;
 /// Open files by name.
 type OpenFiles = HashMap<String, Arc<FramedFile>>;
 
-/// A database as it was published at one moment. All files are open, so no writer can take them away.
+/// A database as it was published at one moment. All files are open, so no writer can take them away. Files of prepared
+/// forms are the exception: they are opened when they are read (`preparations.rs`).
 #[derive(Debug)]
 pub(crate) struct PublishedState {
     pub manifest: Manifest,
@@ -40,7 +42,7 @@ pub(crate) struct PublishedState {
     pub columns: Arc<Vec<VertexColumn>>,
     /// Edge properties.
     pub rows: Arc<EdgeColumns>,
-    /// All files, by name.
+    /// All files but those of prepared forms, by name.
     pub files: OpenFiles,
     delta_files: HashMap<u32, Arc<DeltaFile>>,
     newest: Mutex<Option<SnapshotView>>,
@@ -446,7 +448,7 @@ fn patch_bytes() -> u64 {
     anden_base::memory::available() / PATCH_SHARE
 }
 
-fn read_manifest(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>> {
+pub(super) fn read_manifest(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>> {
     Ok(storage.read_copy(&path.join(names::MANIFEST))?)
 }
 
@@ -464,11 +466,11 @@ fn open_files(
     }
     // Files that the new manifest does not name stay in `before`, and are closed.
     let mut before = std::mem::take(opened);
-    for record in &manifest.files {
+    for record in manifest.files.iter().filter(|record| record.kind != FileKind::Preparation) {
         let known = old.and_then(|old| old.files.get(&record.name)).cloned().or_else(|| before.remove(&record.name));
         let file = match known.filter(|file| is_of(file, record)) {
             Some(file) => file,
-            None => match open_file(storage, path, manifest, record) {
+            None => match open_file(storage, path, manifest.created.id, record) {
                 Ok(file) => Arc::new(file),
                 Err(error) => {
                     // The next attempt also takes over the files that this one did not reach.
@@ -488,8 +490,13 @@ fn is_of(file: &FramedFile, record: &FileRecord) -> bool {
 }
 
 /// Opens a file, and compares it with its record in the manifest.
-fn open_file(storage: &dyn Storage, directory: &Path, manifest: &Manifest, record: &FileRecord) -> Result<FramedFile> {
-    let file = FramedFile::open(storage, &directory.join(&record.name), record.kind, manifest.created.id)?;
+pub(super) fn open_file(
+    storage: &dyn Storage,
+    directory: &Path,
+    id: DatabaseId,
+    record: &FileRecord,
+) -> Result<FramedFile> {
+    let file = FramedFile::open(storage, &directory.join(&record.name), record.kind, id)?;
     // Equal names do not suffice: an operator may have copied another file here.
     match is_of(&file, record) {
         true => Ok(file),

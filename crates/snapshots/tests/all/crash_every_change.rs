@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anden_base::parallel::Pool;
 use anden_base::progress::Silent;
 use anden_base::storage::Storage;
-use anden_graph::{GraphKind, WeightType};
+use anden_graph::{GraphKind, StoredForm, StoredFormKey, WeightType};
 use anden_snapshots::{Error, GraphOptions, IndexInfo, IndexKind, KeyScheme, MergeScope, Result, Retention, Store};
 use anden_testkit::{FaultPlan, FaultStorage, Random, scaled};
 
@@ -38,6 +38,8 @@ struct Change {
     after: Past,
     /// The indexes after the change.
     indexes: Vec<IndexInfo>,
+    /// The stored forms after the change.
+    forms: Vec<(StoredFormKey, u64)>,
     act: Act,
 }
 
@@ -121,6 +123,30 @@ fn changing_indexed(name: &'static str, act: impl Fn(&Store) -> Result<()> + 'st
     Change::new(name, disk, (before.clone(), before), Box::new(act))
 }
 
+/// Stores a form of the base's version, or replaces it.
+fn store_form(store: &Store) -> Result<()> {
+    let key = StoredFormKey { form: StoredForm::Bins, parameter: 7 };
+    store.store_form(store.base_version(), key, &[vec![&[7; 9]], vec![&[8; 5000]]], &Silent).map(drop)
+}
+
+/// The stored forms. Each can be read completely, whatever happened.
+fn forms(store: &Store) -> Vec<(StoredFormKey, u64)> {
+    let Some(stored) = store.stored_forms() else { return Vec::new() };
+    for (key, _) in stored.list() {
+        let file = stored.open(key).unwrap().unwrap();
+        file.verify(&pool()).unwrap();
+        assert_eq!(file.arrays(), [&[7; 9][..], &[8; 5000]]);
+    }
+    stored.list().collect()
+}
+
+/// A change of a database with a stored form.
+fn changing_prepared(name: &'static str, act: impl Fn(&Store) -> Result<()> + 'static) -> Change {
+    let Change { disk, before, .. } = changing(name, &[], |_| Ok(()));
+    store_form(&open(&disk)).unwrap();
+    Change::new(name, disk, (before.clone(), before), Box::new(act))
+}
+
 fn changes() -> Vec<Change> {
     let drops = |numbers: &'static [u32]| move |store: &Store| store.drop_snapshots(numbers, &Silent);
     let merges = |scope| move |store: &Store| store.merge(scope, &pool(), &Silent).map(drop);
@@ -148,6 +174,9 @@ fn changes() -> Vec<Change> {
             let name = store.indexes()[0].property.clone();
             store.drop_index(&name)
         }),
+        changing("preparation", &[], store_form),
+        changing_prepared("preparation again", store_form),
+        changing_prepared("merge with a preparation", merges(MergeScope::All)),
         changing("merge", &[], merges(MergeScope::All)),
         changing("merge newest", &[], merges(MergeScope::Newest(3))),
         changing("merge of weights and rows", &[], merges(MergeScope::All)),
@@ -163,7 +192,7 @@ impl Change {
     fn new(name: &'static str, disk: FaultStorage, (before, after): (Past, Past), act: Act) -> Self {
         let changed = open(&disk.duplicate());
         act(&changed).unwrap();
-        Self { name, disk, before, after, indexes: changed.indexes(), act }
+        Self { name, disk, before, after, indexes: changed.indexes(), forms: forms(&changed), act }
     }
 
     /// The number of calls that opening makes, and of those of the change.
@@ -188,6 +217,7 @@ impl Change {
         // A merge does not change the content.
         let numbers = store.snapshots().into_iter().map(|info| info.number);
         let is_after = numbers.eq(self.after.numbers()) && store.indexes() == self.indexes;
+        let is_after = is_after && forms(&store) == self.forms;
         let expected = if is_after { &self.after } else { &self.before };
         expected.compare(&store).unwrap_or_else(|e| panic!("{place}: {e}"));
         is_after
@@ -214,7 +244,8 @@ fn crash_leaves_old_or_new_state() {
             }
         }
         let can_differ = change.before.numbers() != change.after.numbers();
-        let can_differ = can_differ || ["index", "drop of an index"].contains(&name);
+        let can_differ =
+            can_differ || ["index", "drop of an index", "preparation", "merge with a preparation"].contains(&name);
         assert!(
             num_new >= num_disks() && (num_old >= num_disks() || !can_differ),
             "{name}: {num_old} old, {num_new} new"

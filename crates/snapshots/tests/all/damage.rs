@@ -91,6 +91,11 @@ fn damage_of_indexes_is_found() {
     damage_versions("indexes", samples::indexed(), |name| name.starts_with("index-") || name == "MANIFEST");
 }
 
+#[test]
+fn damage_of_prepared_forms_is_found() {
+    damage_versions("prepared", samples::prepared(), |name| name.starts_with("prepared-") || name == "MANIFEST");
+}
+
 /// Flips bytes and cuts files, and requires an error that names the file.
 fn damage_versions(what: &str, (whole, past): (FaultStorage, Past), is_meant: impl Fn(&str) -> bool) {
     let (pool, serial) = (Pool::new(0).unwrap(), Pool::new(1).unwrap());

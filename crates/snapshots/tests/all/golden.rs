@@ -20,6 +20,7 @@ const VERSIONS: &str = "versions";
 const ROWS: &str = "rows";
 const WEIGHTED_ROWS: &str = "weighted-rows";
 const INDEXED: &str = "indexed";
+const PREPARED: &str = "prepared";
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -37,6 +38,7 @@ fn the_same_graph_gives_the_same_bytes() {
         (ROWS, samples::rows_at(ROWS).0),
         (WEIGHTED_ROWS, samples::weighted_rows_at(WEIGHTED_ROWS).0),
         (INDEXED, samples::indexed_at(INDEXED).0),
+        (PREPARED, samples::prepared_at(PREPARED).0),
     ];
     for (name, disk) in samples::all().into_iter().map(write).chain(versions) {
         let directory = golden(name);
@@ -72,6 +74,7 @@ fn kept_databases_are_read() {
         (ROWS, samples::rows().1),
         (WEIGHTED_ROWS, samples::weighted_rows().1),
         (INDEXED, samples::indexed().1),
+        (PREPARED, samples::prepared().1),
     ];
     for (name, past) in versions {
         let store = Store::open_read_only(Arc::new(DiskStorage), &golden(name)).unwrap();

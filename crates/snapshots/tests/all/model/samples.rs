@@ -2,7 +2,7 @@
 
 use anden_base::parallel::Pool;
 use anden_base::progress::Silent;
-use anden_graph::{GraphKind, WeightType};
+use anden_graph::{GraphKind, StoredForm, StoredFormKey, WeightType};
 use anden_snapshots::{IndexKind, MergeScope};
 use anden_testkit::{FaultStorage, Random};
 
@@ -114,6 +114,30 @@ pub fn indexed_at(path: &str) -> (FaultStorage, Past) {
         store.publish_index(store.draft_index(name, IndexKind::Plain, &Silent).unwrap()).unwrap();
     };
     write_versions_with(GraphOptions::default(), path, index)
+}
+
+/// [`versions`] with prepared forms.
+pub fn prepared() -> (FaultStorage, Past) {
+    prepared_at("db")
+}
+
+/// [`prepared`] at another path.
+pub fn prepared_at(path: &str) -> (FaultStorage, Past) {
+    let store_form = |store: &Store, _: &Content, number: u32| match number {
+        // The merge behind the fourth snapshot retires it.
+        3 => store_form(store, StoredForm::Bins, 1),
+        5 => store_form(store, StoredForm::Bins, 2),
+        6 => store_form(store, StoredForm::Oriented, 3),
+        _ => {}
+    };
+    write_versions_with(GraphOptions::default(), path, store_form)
+}
+
+/// Stores arrays of this byte as a form. The storage does not look at their content.
+pub fn store_form(store: &Store, form: StoredForm, byte: u8) {
+    let bytes = [byte; 300];
+    let arrays = [vec![&bytes[..9], &bytes[..100]], Vec::new(), vec![&bytes[..]]];
+    store.store_form(store.base_version(), StoredFormKey { form, parameter: 7 }, &arrays, &Silent).unwrap();
 }
 
 /// [`versions`] with these options, at another path.
