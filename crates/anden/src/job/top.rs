@@ -49,7 +49,8 @@ impl View {
     /// # Errors
     /// The memory budget is too small for 4 bytes a vertex; damage met on the way.
     pub fn largest_groups(&self, names: &[VertexId], length: usize) -> Result<Vec<(VertexId, u64)>> {
-        let bytes = (names.len() * size_of::<u32>()) as u64;
+        // One count for each name, of equal size.
+        let bytes = size_of_val(names) as u64;
         self.explained(self.context().require_memory("sizes of groups", bytes))?;
         let lists = self.all_lists()?;
         let mut sizes = vec![0_u32; names.len()];
@@ -139,10 +140,10 @@ fn first<T: Copy>(
         }
         kept.push((place, vertex, score));
         if kept.len() >= room {
-            least = shorten(&mut kept, length, &by_rank);
+            least = shorten(&mut kept, length, by_rank);
         }
     }
-    shorten(&mut kept, length, &by_rank);
+    shorten(&mut kept, length, by_rank);
     kept.sort_unstable_by(by_rank);
     Ok(kept.into_iter().map(|(_, vertex, score)| (vertex, score)).collect())
 }
