@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use anden_base::parallel::Pool;
 use anden_engine::StoredForms;
-use anden_graph::{Graph, StoredFormKey};
-use anden_kernels::{PreparationCache, PreparationKey, StoredFormReader};
+use anden_graph::{Graph, StoredFormKey, StoredFormReader};
+use anden_kernels::{PreparationCache, PreparationKey};
 use anden_snapshots::SnapshotView;
 use parking_lot::Mutex;
 

@@ -38,11 +38,12 @@
 
 pub use anden_base::bitmap::{AtomicBitmap, Bitmap};
 pub use anden_base::parallel::Pool;
+pub use anden_graph::{StoredForm, StoredFormKey, StoredFormReader};
 pub use anden_kernels::sssp::Distances;
 pub use anden_kernels::{
     Beamer, Context, EdgeFunctor, EdgeMapOptions, Error, LEAN_BYTES, Medium, Policy, PreparationCache, PreparationKey,
-    Preparations, Result, SourceChoice, StoredFormReader, VertexSubset, bc, bfs, cdlp, closeness, edge_map, kcore, lcc,
-    pagerank, query, scc, sssp, triangles, vertex_filter, vertex_map, wcc, weighted_edge_map,
+    Preparations, Result, SourceChoice, VertexSubset, bc, bfs, cdlp, closeness, edge_map, kcore, lcc, pagerank, query,
+    scc, sssp, triangles, vertex_filter, vertex_map, wcc, weighted_edge_map,
 };
 
 pub use crate::walk::{Tag, Walk};

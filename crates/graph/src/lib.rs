@@ -23,7 +23,7 @@ pub use seam::{
     DensePage, Direction, Graph, GraphKind, Page, PageOffset, Parts, PrefetchStage, SingleFragment, WeightedEdges,
     WillNeed,
 };
-pub use stored_form::{FormArrays, StoredForm, StoredFormKey};
+pub use stored_form::{FormArrays, StoredForm, StoredFormKey, StoredFormReader};
 pub use vertex_mask::{VertexMask, vertices_of};
 pub use weight::{Distance, Weight, WeightType, Weights, prefetch_start};
 

@@ -53,3 +53,6 @@ impl std::fmt::Display for StoredFormKey {
 
 /// The content of a form: arrays of little-endian numbers, each as its pieces in order.
 pub type FormArrays<'a> = Vec<Vec<&'a [u8]>>;
+
+/// Takes the arrays of a form, each as a whole. The error says what is wrong with them.
+pub type StoredFormReader<'a> = dyn FnMut(&[&[u8]]) -> Result<(), String> + 'a;

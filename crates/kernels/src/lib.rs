@@ -33,6 +33,6 @@ pub mod wcc;
 pub use context::{Context, Medium};
 pub use edge_map::{Beamer, EdgeFunctor, EdgeMapOptions, LEAN_BYTES, Policy, edge_map, weighted_edge_map};
 pub use error::{Error, Result};
-pub use preparation::{PreparationCache, PreparationKey, Preparations, StoredFormReader};
+pub use preparation::{PreparationCache, PreparationKey, Preparations};
 pub use sources::{SourceChoice, sample};
 pub use vertex_subset::{VertexSubset, vertex_filter, vertex_map};

@@ -14,7 +14,7 @@ use std::any::{Any, TypeId};
 use std::ops::{Deref, DerefMut};
 
 use anden_base::parallel::Pool;
-use anden_graph::{Graph, StoredFormKey};
+use anden_graph::{Graph, StoredFormKey, StoredFormReader};
 
 use crate::Context;
 
@@ -31,9 +31,6 @@ impl PreparationKey {
         Self { form: TypeId::of::<T>(), parameter }
     }
 }
-
-/// Takes the arrays of a stored form.
-pub type StoredFormReader<'a> = dyn FnMut(&[&[u8]]) -> Result<(), String> + 'a;
 
 /// Keeps the forms of one graph.
 pub trait PreparationCache: Sync {

@@ -248,9 +248,7 @@ impl StoreBuilder {
         for file in base.files.iter().chain(&dictionary.file).chain(&delta_files).chain(column_files) {
             files.push(give_name(&**storage, path, file)?);
         }
-        for scratch in storage.list(path)?.iter().filter(|name| name.starts_with(names::TEMPORARY)) {
-            storage.remove_file(&path.join(scratch))?;
-        }
+        remove_scratch(&**storage, path)?;
         // All names, and that of the directory, must be durable before the manifest refers to them.
         storage.sync_dir(path)?;
         outside.sync_dir(parent(path))?;
@@ -300,6 +298,14 @@ impl StoreBuilder {
         }
         Ok(())
     }
+}
+
+/// Removes what was written before the files got their names.
+fn remove_scratch(storage: &dyn Storage, path: &Path) -> Result<()> {
+    for scratch in storage.list(path)?.iter().filter(|name| name.starts_with(names::TEMPORARY)) {
+        storage.remove_file(&path.join(scratch))?;
+    }
+    Ok(())
 }
 
 /// The directory that contains the last component of `path`.

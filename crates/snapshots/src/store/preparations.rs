@@ -12,7 +12,7 @@ use anden_base::mapped::Advice;
 use anden_base::parallel::Pool;
 use anden_base::progress::Progress;
 use anden_base::storage::Storage;
-use anden_graph::StoredFormKey;
+use anden_graph::{StoredFormKey, StoredFormReader};
 
 use super::Store;
 use super::merge::AsideFilesGuard;
@@ -153,12 +153,7 @@ impl StoredForms {
 
     /// Verifies a form and passes its arrays to `take`, if the form is stored. A missing or damaged file, and an error
     /// of `take`, become an event: the caller prepares the form anew.
-    pub fn read(
-        &self,
-        key: StoredFormKey,
-        pool: &Pool,
-        take: &mut dyn FnMut(&[&[u8]]) -> std::result::Result<(), String>,
-    ) {
+    pub fn read(&self, key: StoredFormKey, pool: &Pool, take: &mut StoredFormReader<'_>) {
         let Some(file) = self.open(key) else { return };
         let taken = file.and_then(|file| {
             file.verify(pool)?;

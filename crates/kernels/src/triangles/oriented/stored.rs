@@ -110,7 +110,7 @@ mod tests {
             let (made, ranks) = Oriented::build(&ctx, graph, 3).unwrap();
             let read = |made: &Oriented, ranks: &[VertexId]| {
                 let arrays = made.arrays(ranks).iter().map(|pieces| pieces[0]).collect::<Vec<_>>();
-                Oriented::from_arrays(&ctx, graph, 3, &arrays)
+                Oriented::from_arrays(&ctx, graph, 3, &arrays).map(|(oriented, ranks)| (oriented, ranks.to_vec()))
             };
             let (found, found_ranks) = read(&made, &ranks).unwrap();
             assert!(found.has_lists_of(&made) && found_ranks == ranks, "{name}");
