@@ -196,8 +196,8 @@ pub fn create(
 /// on_error : {"stop", "skip"}
 ///     What to do with a line that is not an edge.
 /// scratch_limit : int or str, optional
-///     The most scratch space for each compressed or piped input of Parquet or serialized graphs, in bytes or as text
-///     such as ``"20GB"``; by default 64 times the bytes of the input, at least 1 GB.
+///     The most scratch space for a compressed or piped input of Parquet or serialized graphs, such as ``"20GB"``.
+///     By default 64 times the bytes of the input, at least 1 GB.
 ///
 /// Returns
 /// -------
