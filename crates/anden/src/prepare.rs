@@ -12,7 +12,7 @@ use crate::{Database, Error, Job, Result, View};
 /// Result of [`Database::prepare`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PrepareReport {
-    /// The forms that the kernels read, in the order of the kernels.
+    /// The forms that the kernels read, in the order of the names, or of the table of kernels.
     pub forms: Vec<FormReport>,
     /// The named kernels that need no form on this graph.
     pub without: Vec<&'static str>,
@@ -62,7 +62,14 @@ impl Database {
     /// [`Error::ReadOnly`]; [`Error::Memory`]; errors of the disk; damage met on the way; cancellation. Forms that were
     /// stored before the error stay.
     pub fn prepare(&self, kernels: &[&str]) -> Result<PrepareReport> {
-        let named = kernels.iter().map(|kernel| Job::entry(kernel)).collect::<Result<Vec<_>>>()?;
+        let mut named: Vec<&Kernel> = Vec::new();
+        for kernel in kernels {
+            let kernel = Job::entry(kernel)?;
+            // A repeated name asks for nothing more.
+            if !named.iter().any(|other| other.name == kernel.name) {
+                named.push(kernel);
+            }
+        }
         let view = self.view()?;
         let version = self.inner().require_base(view.lists())?;
         let mut wanted: Vec<(StoredFormKey, Vec<&'static str>)> = Vec::new();
