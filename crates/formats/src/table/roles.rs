@@ -206,7 +206,8 @@ impl<'a> MarkedField<'a> {
         let (kind, is_array) = self.mark.strip_suffix("[]").map_or((self.mark, false), |kind| (kind, true));
         let kind = kind.to_ascii_lowercase();
         let stated: Option<StatedType> = match (&kind[..], dialect) {
-            ("date" | "datetime", Dialect::Neptune) => None,
+            // The dates of Neptune may have a time, also further on than the first rows.
+            ("date" | "datetime", Dialect::Neptune) => Some(PropertyType::Timestamp.into()),
             // A zone of the header would change the times, and only the text keeps them.
             ("datetime", Dialect::Neo4j) if !self.options.is_empty() => Some(PropertyType::String.into()),
             ("byte" | "short", _) => Some(PropertyType::I64.into()),
@@ -261,7 +262,7 @@ mod tests {
             ("x:long,y:byte,:ID,p:point{crs:WGS-84},t:datetime{timezone:+02:00}", "2 - x:i64 y:i64 p:string t:string"),
             (
                 "~id,~label,name:String(single),n:Int,tags:String[],since:Date",
-                "0 - labels:string name:string n:i64 tags:string since:?",
+                "0 - labels:string name:string n:i64 tags:string since:timestamp",
             ),
             ("~id,~from,~to,~label,w:Double,a:b", "1 2 type:string w:f64 a:b:?"),
         ] {

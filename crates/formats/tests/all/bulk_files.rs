@@ -76,7 +76,7 @@ fn neptune_files_become_one_graph() {
         (found.vertices, rows(&found.vertex_properties)),
         (
             vec!["v1".to_owned(), "v2".to_owned()],
-            vec!["person;admin Ann 30 2020-02-29".to_owned(), "person - - -".to_owned()],
+            vec!["person;admin Ann 30 2020-02-29T00:00:00Z".to_owned(), "person - - -".to_owned()],
         )
     );
     // Anden names edges itself.
