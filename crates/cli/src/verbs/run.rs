@@ -68,7 +68,7 @@ pub fn execute(global: &Global, args: &RunArgs) -> Result {
             object["stored"] = json!({ "property": name, "snapshot": report.snapshot });
         }
         console.object(&object)?;
-    } else if !(to_stdout || global.quiet && args.output.is_some()) {
+    } else if !(to_stdout || global.quiet && (has_written || stored.is_some())) {
         runs.print(&mut console, &job, &output, &view, session.num_threads(), args)?;
         if let Some((name, report)) = args.store.as_ref().zip(stored.as_ref()) {
             console.line(format_args!("stored {name} in snapshot {}", report.snapshot))?;
