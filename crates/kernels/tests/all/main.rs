@@ -5,6 +5,7 @@ mod communities;
 mod cores;
 mod lcc;
 mod matrix;
+mod negative_weights;
 mod pagerank;
 mod preparation;
 mod queries;
