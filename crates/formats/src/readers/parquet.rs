@@ -38,7 +38,10 @@ impl InputFormat for Parquet {
         let (layout, properties) = RowLayout::of_edges(&file, to.options)?;
         to.direction_known(&input.path, None)?;
         describe(&input, &file, &layout, true, to);
-        to.push(input, Box::new(ParquetInput { file, layout: Arc::new(layout) })).properties[0] = properties;
+        let weight_type = layout.weight_type(&file);
+        let part = to.push(input, Box::new(ParquetInput { file, layout: Arc::new(layout) }));
+        part.properties[0] = properties;
+        part.weight_type = weight_type;
         Ok(())
     }
 
