@@ -55,6 +55,42 @@ GRAPHML = b"""<?xml version="1.0" encoding="UTF-8"?>
 for choice in (10, 11, 15):
     seed("graphml", f"choice{choice}", bytes([choice]) + GRAPHML)
 seed("graphml", "entity", b"\1" + b"<!DOCTYPE g [<!ENTITY a 'aa'>]><graphml><graph><node id='&a;'/></graph></graphml>")
+GEXF = b"""<?xml version="1.0" encoding="ISO-8859-1"?>
+<gexf><graph defaultedgetype="directed"><attributes class="node"><attribute id="0" title="n" type="integer">
+<default>7</default></attribute></attributes><attributes class="edge"><attribute id="0" title="d" type="date"/></attributes>
+<nodes><node id="1" label="\xe9"><attvalues><attvalue for="0" value="3"/></attvalues><nodes><node id="2" label="b"/>
+</nodes></node></nodes><edges><edge source="1" target="2" weight="1.5" label="x"><attvalues><attvalue for="0"
+value="2020-02-29"/></attvalues></edge><edge source="2" target="1" type="directed"/></edges></graph></gexf>
+"""
+GML = b"""# x
+Creator "y"
+graph [ directed 1
+node [ id 1 label "a &#228;" n 3 graphics [ x 1.5 [ ] ] ]
+node [ id 2 label "b" d "2020-02-29" n 4.5 n 5 ]
+edge [ source 1 target 2 value 5 ] edge [ source 2 target 1 value -INF ] ]
+"""
+PAJEK = b"""% x
+*Network y
+*Vertices 4
+1 "a b" 0.1 0.2 ellipse ic Red
+3 "c" [1-3]
+*Arcs :2 "r"
+1 2 2.5 c Blue
+3: 2 1
+*Arcslist
+4 1 2
+"""
+NODE_LINK = b"""{"directed": true, "multigraph": false, "graph": {"a": [1, {}]}, "nodes": [{"id": 1, "n": "\\u00e9]}"},
+{"id": "2", "n": null, "l": [1, "]"]}], "links": [{"source": 1, "target": 2, "weight": 1.5, "ok": true},
+{"source": 2, "target": 1, "weight": "inf"}]}
+"""
+for choice in (10, 11, 14, 15):
+    seed("gexf", f"choice{choice}", bytes([choice]) + GEXF)
+    seed("gml", f"choice{choice}", bytes([choice]) + GML)
+    seed("pajek", f"choice{choice}", bytes([choice]) + PAJEK)
+    seed("node_link", f"choice{choice}", bytes([choice]) + NODE_LINK)
+seed("pajek", "mixed", b"\1" + b"*Vertices 3\n*Arcs\n1 2\n*Edgeslist\n2 3 1\n")
+seed("node_link", "places", b"\0" + b'{"edges": [{"source": 0, "target": 1}], "nodes": [{}, {}], "directed": false}')
 seed("compressed", "gzip", b"\0" + gzip.compress(EDGES, mtime=0) + gzip.compress(b"\n5 6\n", mtime=0))
 seed("compressed", "bzip2", b"\0" + bz2.compress(EDGES))
 seed("compressed", "xz", b"\0" + lzma.compress(EDGES))

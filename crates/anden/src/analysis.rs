@@ -74,15 +74,16 @@ impl View {
         Ok(self.on_all(|context, lists| anden_kernels::wcc::wcc(context, lists, &WccParams::default()))?.labels)
     }
 
-    /// The smallest sum of weights from `source` to each vertex; not reached: largest or infinite value.
+    /// The smallest sum of weights from `source` to each vertex; not reached: largest or infinite value. If a weight is
+    /// negative, Bellman-Ford finds the sums, as floating numbers.
     ///
     /// # Errors
-    /// See above; the source does not exist, or a weight is negative.
+    /// See above; the source does not exist, or it reaches a cycle of negative weight.
     pub fn sssp(&self, source: impl Into<Key>) -> Result<Distances> {
         // Refused before the lookup of the source and the scan of all weights.
         self.needs_weights("sssp")?;
         let source = self.vertex(source)?;
-        let params = SsspParams { source, weights: Some(self.weight_statistics()?), ..SsspParams::default() };
+        let params = SsspParams { source, weights: self.weight_statistics()?, ..SsspParams::default() };
         // Reports why a part cannot be laid out. Cached statistics leave the part unread.
         self.all_lists()?;
         let result = on_weighted!(self, graph => anden_kernels::sssp::sssp(&self.context(), graph, &params));

@@ -279,6 +279,9 @@ impl Error {
                     format!("the edge from {source} to {target} has weight {weight}: {kernel} needs weights of 0 or more")
                 })
             }
+            anden_kernels::Error::NegativeCycle { kernel, vertex } => key(*vertex).map(|vertex| {
+                format!("vertex {vertex} lies on a cycle of negative weight: {kernel} needs cycles of weight 0 or more")
+            }),
             anden_kernels::Error::Strength { kernel, vertex, sum, number } => key(*vertex).map(|vertex| {
                 format!("the weights from {vertex} come to {sum}: {kernel} needs sums that {number} holds, and one over them")
             }),

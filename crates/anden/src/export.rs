@@ -141,8 +141,9 @@ fn cell(values: &Values<'_>, vertex: usize) -> VertexValue {
 impl View {
     /// Writes the graph. An undirected edge is written once. Returns the number of edges.
     ///
-    /// GraphML and serialized graphs hold every vertex, and a matrix counts them. Edge list, CSV and Parquet hold only
-    /// vertices with edges: [`export_vertices`](Self::export_vertices) writes all vertices to a second file.
+    /// GraphML, GEXF, GML, Pajek, node-link JSON and serialized graphs hold every vertex, and a matrix counts them.
+    /// Edge list, CSV, Parquet and JSON lines hold only vertices with edges:
+    /// [`export_vertices`](Self::export_vertices) writes all vertices to a second file.
     ///
     /// # Errors
     /// [`Error::Memory`]; errors of the output; the format cannot hold the graph; damage met on the way; cancellation.
@@ -181,7 +182,7 @@ impl View {
     /// rows: the first vertex is row 1. Loading this file beside the edges restores vertices without edges.
     ///
     /// # Errors
-    /// [`Error::Memory`]; the format is not an edge list, CSV or Parquet; errors of the output; a key that does not fit
+    /// [`Error::Memory`]; the format is not an edge list, CSV, Parquet or JSON lines; errors of the output; a key that does not fit
     /// on a line; damage met on the way; cancellation.
     pub fn export_vertices(&self, format: ExportFormat, output: &mut Output<'_>) -> Result<()> {
         let graph = self.exported()?;

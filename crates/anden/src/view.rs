@@ -388,16 +388,19 @@ impl View {
         self.chosen().map_or_else(|| self.graph.weight_type(), |chosen| chosen.weight_type())
     }
 
-    /// Statistics of the weights. The first call on this view or a clone reads all weights.
-    pub(crate) fn weight_statistics(&self) -> Result<WeightStatistics> {
+    /// Statistics of the weights; `None` if one is negative or NaN. The first call on this view or a clone reads all
+    /// weights.
+    pub(crate) fn weight_statistics(&self) -> Result<Option<WeightStatistics>> {
         if let Some(statistics) = self.weights.get() {
-            return Ok(*statistics);
+            return Ok(Some(*statistics));
         }
         self.all_lists()?;
-        let statistics = on_weighted!(self, graph => scan_weights(&self.context(), graph));
-        let statistics = self.explained(statistics)?;
+        let statistics = match on_weighted!(self, graph => scan_weights(&self.context(), graph)) {
+            Err(anden_kernels::Error::Weight { .. }) => return Ok(None),
+            statistics => self.explained(statistics)?,
+        };
         // Two threads may scan at the same time; the first result stays.
-        Ok(*self.weights.get_or_init(|| statistics))
+        Ok(Some(*self.weights.get_or_init(|| statistics)))
     }
 
     /// Returns an error that names `what` if the graph has no weights.

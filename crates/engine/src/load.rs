@@ -103,6 +103,7 @@ pub(crate) fn load(
     }
     let mut source = Source::open(inputs, options.source.clone())?;
     options.agree_on_direction(source.facts().graph_kind);
+    options.agree_on_weights(&mut source);
     options.agree_on_edges(&source.facts().edge_properties)?;
     // Created only now, so that an unreadable input leaves no database behind.
     let builder = match options.identity {

@@ -203,6 +203,10 @@ impl<'a> InputCollector<'a> {
         if self.parts.iter().any(is_other) && self.parts.iter().any(|part| part.num_promised.is_none()) {
             self.facts.num_edges = None;
         }
+        let mut types = self.parts.iter().filter(|part| !part.is_of_vertices).map(|part| part.weight_type);
+        let first = types.next().flatten();
+        // Inputs of unlike types have no type in common that each would state.
+        self.facts.weight_type = first.filter(|_| types.all(|other| other == first));
         let serialized = if only_graphs && graphs.len() == 1 { graphs.into_iter().next() } else { None };
         // Other inputs list no vertices, so beside them any vertex may occur.
         let listings = if self.parts.len() == 2 * self.listings.len() { self.listings } else { Vec::new() };

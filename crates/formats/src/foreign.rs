@@ -6,12 +6,13 @@
 use std::path::Path;
 
 use crate::compression::{Compression, text_of};
+use crate::document::xml_root;
 use crate::lines::is_comment;
 use crate::{Error, Result};
 
 /// A format that Anden cannot read.
 struct ForeignFormat {
-    /// The name with its article, as in "this is a GEXF file".
+    /// The name with its article, as in "this is a DOT file".
     name: &'static str,
     /// The endings of its files, in lower case.
     endings: &'static [&'static str],
@@ -84,10 +85,8 @@ static TABLE: &[ForeignFormat] = &[
     foreign("a PDF document", &["pdf"], |b| starts(b, &[b"%PDF-"]), "give the file with the data"),
     foreign("a picture", &["png", "jpg", "jpeg", "svg"], is_picture, "give the file with the data"),
     foreign("a web page", &["html", "htm"], is_web_page, "a download may have failed: give the file with the data"),
-    foreign("a GEXF file", &["gexf"], |b| root(b) == Some(b"gexf"), TO_GRAPHML),
-    foreign("an XGMML file", &["xgmml"], |b| root(b) == Some(b"graph"), TO_GRAPHML),
-    foreign("a GML file", &["gml"], is_gml, TO_GRAPHML),
-    foreign("a Pajek file", &["net", "paj"], is_pajek, TO_GRAPHML),
+    foreign("an XGMML file", &["xgmml"], |b| xml_root(b) == Some(b"graph"), TO_GRAPHML),
+    foreign("a Pajek project", &["paj"], |_| false, "write its network as a .net file"),
     foreign("a DOT file", &["dot", "gv"], is_dot, TO_GRAPHML),
     foreign("a GDF file", &["gdf"], |b| starts_folded(first_line(b), b"nodedef>"), TO_GRAPHML),
     foreign("a UCINET file", &["dl"], is_ucinet, TO_GRAPHML),
@@ -105,12 +104,11 @@ static TABLE: &[ForeignFormat] = &[
         "'p sp', 'p edge', 'p col' and 'p tw' are read; write its edges as 'source target' a line, without the letter before them",
     ),
     foreign(
-        "a file of JSON lines with another ending",
-        &[],
-        is_json_lines,
-        "say --format jsonl, or rename it to .jsonl",
+        "a JSON file of another form",
+        &["geojson"],
+        is_json,
+        "node-link JSON is read: an object with the lists 'nodes' and 'edges' or 'links'; or convert its edges to CSV",
     ),
-    foreign("a JSON file", &["json", "geojson"], is_json, TO_CSV),
     foreign("an RDF file", &["nt", "nq", "ttl", "rdf", "owl", "trig"], is_rdf, TRIPLES),
     foreign("a file in UTF-16", &[], is_utf16, "convert it to UTF-8, as with iconv -f UTF-16 -t UTF-8"),
     foreign(
@@ -214,49 +212,12 @@ fn is_pickle(bytes: &[u8]) -> bool {
 }
 
 fn is_picture(bytes: &[u8]) -> bool {
-    starts(bytes, &[b"\x89PNG\r\n", b"\xff\xd8\xff"]) || root(bytes) == Some(b"svg")
+    starts(bytes, &[b"\x89PNG\r\n", b"\xff\xd8\xff"]) || xml_root(bytes) == Some(b"svg")
 }
 
 fn is_web_page(bytes: &[u8]) -> bool {
     let line = first_line(bytes);
-    starts_folded(line, b"<!doctype html") || starts_folded(line, b"<html") || root(bytes) == Some(b"html")
-}
-
-/// The name of the root element of an XML document, without its prefix.
-fn root(bytes: &[u8]) -> Option<&[u8]> {
-    let mut rest = bytes.trim_ascii_start();
-    loop {
-        let end = match rest {
-            [b'<', b'?', ..] => find(rest, b"?>")? + 2,
-            [b'<', b'!', b'-', b'-', ..] => find(rest, b"-->")? + 3,
-            // A document type may have declarations in brackets.
-            [b'<', b'!', ..] => match (find(rest, b">")?, find(rest, b"[")) {
-                (end, Some(bracket)) if bracket < end => {
-                    find(rest, b"]")? + find(&rest[find(rest, b"]")?..], b">")? + 1
-                }
-                (end, _) => end + 1,
-            },
-            [b'<', name @ ..] => {
-                let len = name.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b":_-.".contains(byte))?;
-                // A name without a closing bracket is not an element.
-                find(name, b">")?;
-                return name[..len].rsplit(|&byte| byte == b':').next();
-            }
-            _ => return None,
-        };
-        rest = rest[end..].trim_ascii_start();
-    }
-}
-
-fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
-    bytes.windows(part.len()).position(|window| window == part)
-}
-
-/// Matches `graph [`, also with the bracket on the next line, or after keys such as `Creator "…"`.
-fn is_gml(bytes: &[u8]) -> bool {
-    let is_key = |line: &[u8]| starts_folded(line, b"Creator \"") || starts_folded(line, b"Version ");
-    let mut lines = lines(bytes).skip_while(|line| is_key(line));
-    is_block(&mut lines, |word| word.eq_ignore_ascii_case(b"graph"), b'[')
+    starts_folded(line, b"<!doctype html") || starts_folded(line, b"<html") || xml_root(bytes) == Some(b"html")
 }
 
 /// Matches `graph {`, `digraph NAME {` or `strict …`, also with the bracket on the next line.
@@ -271,14 +232,6 @@ fn is_block<'a>(lines: &mut impl Iterator<Item = &'a [u8]>, is_word: impl Fn(&[u
     let end = line.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(line.len());
     let opens_here = line[end..].contains(&bracket);
     is_word(&line[..end]) && (opens_here || lines.next().is_some_and(|line| line.first() == Some(&bracket)))
-}
-
-/// Matches `*Vertices 3`, or another section.
-fn is_pajek(bytes: &[u8]) -> bool {
-    let line = first_line(bytes);
-    let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
-    let sections: [&[u8]; 6] = [b"*Vertices", b"*Network", b"*Arcs", b"*Edges", b"*Arcslist", b"*Edgeslist"];
-    sections.iter().any(|section| line[..end].eq_ignore_ascii_case(section))
 }
 
 /// Matches `dl n=4`, `dl n = 4` or `dl nr=4`.
@@ -315,21 +268,16 @@ fn is_json(bytes: &[u8]) -> bool {
     }
 }
 
-/// Matches JSON whose first two lines are objects. A file without an ending, or with that of JSON lines, is read.
-fn is_json_lines(bytes: &[u8]) -> bool {
-    let mut lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-    let is_object = |line: &[u8]| is_json(line) && line.starts_with(b"{");
-    is_object(lines.next().unwrap_or_default()) && is_object(lines.next().unwrap_or_default())
-}
-
 /// Matches a triple of names in angle brackets with a full stop, a Turtle prefix, or RDF in XML.
 fn is_rdf(bytes: &[u8]) -> bool {
     let line = first_line(bytes);
-    let is_triple = line.starts_with(b"<") && find(line, b"://").is_some() && line.ends_with(b".");
+    let is_triple = line.starts_with(b"<") && memchr::memmem::find(line, b"://").is_some() && line.ends_with(b".");
     let is_prefix =
         starts_folded(line, b"@prefix ") || starts_folded(line, b"@base <") || starts_folded(line, b"prefix ");
-    let has_name = find(line, b"<").is_some() && find(line, b">").is_some();
-    is_triple && find(line, b"> <").is_some() || is_prefix && has_name || root(bytes) == Some(b"RDF")
+    let has_name = memchr::memmem::find(line, b"<").is_some() && memchr::memmem::find(line, b">").is_some();
+    is_triple && memchr::memmem::find(line, b"> <").is_some()
+        || is_prefix && has_name
+        || xml_root(bytes) == Some(b"RDF")
 }
 
 /// Matches a byte order mark, or letters with zero bytes between them.

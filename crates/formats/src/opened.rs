@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use anden_graph::WeightType;
+
 use crate::Result;
 use crate::labeled::Said;
 use crate::options::{ColumnName, InputColumns, SourceFacts, SourceOptions};
@@ -24,6 +26,8 @@ pub(crate) struct OpenedInput {
     pub(crate) is_of_vertices: bool,
     /// The number of edges, or of vertices in a file of vertices, that another file promises.
     pub(crate) num_promised: Option<u64>,
+    /// The type of the weights, if weights are read and the input states it.
+    pub(crate) weight_type: Option<WeightType>,
     /// The properties of edges, then of vertices. Blocks have a column for each.
     pub(crate) properties: [PartProperties; 2],
     /// The columns of a table in text; `None` for other inputs and for a table without rows.
@@ -45,6 +49,7 @@ impl OpenedInput {
             bytes,
             is_of_vertices: false,
             num_promised: None,
+            weight_type: None,
             properties: Default::default(),
             table: None,
             num_comments: 0,

@@ -7,7 +7,7 @@ use crate::labeled::Said;
 use crate::options::{LoneKeys, SourceOptions};
 use crate::probe::InputProbe;
 use crate::readers;
-use crate::{InputPath, Result};
+use crate::{Error, InputPath, Result};
 
 /// Opens an input of edges; `said` applies to all its edges.
 ///
@@ -79,6 +79,16 @@ fn reader_of(input: &InputProbe, options: &SourceOptions) -> Result<&'static dyn
         None => readers::of_content(&text),
     });
     let is_trusted = named.is_some_and(|reader| reader.trusts_name(&text));
+    // Misleading faults would follow from a name that promises another format.
+    if !is_trusted && let Some(other) = readers::surely_of_content(&text).filter(|other| other.name() != reader.name())
+    {
+        let (ending, name) = other.endings()[0];
+        return Err(Error::Foreign {
+            path: input.path.clone(),
+            found: format!("this is {name} with another ending"),
+            hint: format!("say --format {}, or rename it to .{ending}", other.name()),
+        });
+    }
     // Checked even for known names, because a foreign file under such a name leads to misleading faults.
     if !is_trusted && reader.recognises(&text) != Recognition::Sure {
         foreign::refuse(&input.path, &input.head)?;

@@ -137,7 +137,8 @@ impl WantedProperties {
 pub struct SourceOptions {
     /// The format of every input; `None`: detected for each by name, then by content.
     pub format: Option<Format>,
-    /// The direction that the user states for the graph. GraphML may mix directed and undirected edges only then.
+    /// The direction that the user states for the graph. GraphML, GEXF and Pajek may mix directed and undirected edges
+    /// only then.
     pub graph_kind: Option<GraphKind>,
     /// The type of the weights; `None`: weights are not read.
     pub weights: Option<WeightType>,
@@ -310,6 +311,8 @@ pub struct SourceFacts {
     pub input_bytes: Option<u64>,
     /// Whether edges have weights.
     pub has_weights: Option<bool>,
+    /// The type of the weights, if weights are read and all inputs of edges state this one.
+    pub weight_type: Option<WeightType>,
     /// The edge properties of all inputs. An input that lacks one has nulls there.
     pub edge_properties: PropertySchema,
     /// The vertex properties of all inputs, likewise.

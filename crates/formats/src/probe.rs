@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::io::{Cursor, Read};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anden_base::standard_input::StandardInput;
 
@@ -136,6 +138,19 @@ impl InputProbe {
         }
     }
 
+    /// The decompressed content from the beginning to the end, which is read again later. A stream is copied first.
+    ///
+    /// # Errors
+    /// The input cannot be read, lacks the compression that its name promises, or the copy cannot be written.
+    pub(crate) fn whole(&mut self) -> Result<Box<dyn Read + Send>> {
+        let Some(opened) = self.opened.take() else { return self.beginning() };
+        // Copied as it is, because later reads decompress it again.
+        let (opened, num_read) = CountedReader::new(opened);
+        let file = Arc::new(spooled(&self.path, opened, &num_read, CopyLimit::default())?);
+        self.opened = Some(Box::new(ScratchReader { file: Arc::clone(&file), at: 0 }));
+        decoded(&self.path, &self.head, ScratchReader { file, at: 0 })
+    }
+
     /// The input as a file with random access. A pipe or a compressed file is copied first.
     ///
     /// # Errors
@@ -161,6 +176,20 @@ impl InputProbe {
     /// The error for an input that violates its format as a whole.
     pub(crate) fn bad(&self, what: &str) -> Error {
         bad(&self.path, what)
+    }
+}
+
+/// Reads a scratch file with a position of its own.
+struct ScratchReader {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for ScratchReader {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let num_bytes = self.file.read_at(into, self.at)?;
+        self.at += num_bytes as u64;
+        Ok(num_bytes)
     }
 }
 

@@ -8,11 +8,15 @@ mod csv;
 mod dimacs;
 mod edge_list;
 mod gapbs;
+mod gexf;
+mod gml;
 mod graphalytics;
 mod graphml;
 mod jsonl;
 mod matrix_market;
 mod metis;
+mod node_link;
+mod pajek;
 mod parquet;
 mod tables;
 
@@ -23,8 +27,6 @@ use crate::collector::InputCollector;
 use crate::compression::Compression;
 use crate::format::Format;
 use crate::input_format::{InputFormat, Recognition};
-
-pub(crate) use self::graphml::TYPE_ATTRIBUTE;
 
 /// All formats, in the order of help texts. Content is tested in the reverse order, so a special case of a format
 /// stands behind it.
@@ -38,6 +40,10 @@ static READERS: &[&dyn InputFormat] = &[
     &graphalytics::Graphalytics,
     &parquet::Parquet,
     &graphml::GraphMl,
+    &gexf::Gexf,
+    &gml::Gml,
+    &pajek::Pajek,
+    &node_link::NodeLink,
     &jsonl::JsonLines,
     &bulk::NEO4J,
     &bulk::NEPTUNE,
@@ -95,6 +101,11 @@ pub(crate) fn of_content(text: &[u8]) -> &'static dyn InputFormat {
     READERS.iter().rev().find(is_recognised).copied().unwrap_or(READERS[0])
 }
 
+/// The reader of the only format that has such text at its beginning.
+pub(crate) fn surely_of_content(text: &[u8]) -> Option<&'static dyn InputFormat> {
+    READERS.iter().rev().find(|reader| reader.recognises(text) == Recognition::Sure).copied()
+}
+
 /// Opens an input of any format that a path names without being a file.
 pub(crate) fn open_missing(path: &Path, to: &mut InputCollector<'_>) -> Option<Result<()>> {
     READERS.iter().find_map(|reader| reader.open_missing(path, to))
@@ -144,6 +155,12 @@ mod tests {
         assert_eq!(format("c d\ne f\n"), "edgelist");
         assert_eq!(format("%%MatrixMarket matrix\n"), "mtx");
         assert_eq!(format("<?xml version='1.0'?>"), "graphml");
+        assert_eq!(format("<?xml version='1.0'?>\n<gexf xmlns='x'>"), "gexf");
+        assert_eq!(format("# made\nCreator \"x\"\ngraph\n[ directed 1\n"), "gml");
+        assert_eq!(format("% made\n*network\n*Vertices 2\n"), "pajek");
+        assert_eq!(format("{\"directed\": false, \"nodes\": [{\"id\": 1}"), "json");
+        assert_eq!(format("{\"directed\": false, \"multigraph\": true, \"graph\": {\"name\""), "json");
+        assert_eq!(format("{\"source\": 1, \"nodes\": [1]}\n{\"source\": 2}"), "jsonl");
         assert_eq!(format("#rust,#go\n#go,#c\n"), "csv");
         assert_eq!(format("# 5 nodes, 3 edges\n# more, words\n"), "edgelist");
         assert_eq!(format(""), "edgelist");

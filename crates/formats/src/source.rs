@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anden_base::parallel::Pool;
-use anden_graph::Weight;
+use anden_graph::{Weight, WeightType};
 use parking_lot::Mutex;
 
 use crate::chunk::{ParseContext, ParsedChunk, parse_chunk};
@@ -43,7 +43,8 @@ impl std::fmt::Debug for Source {
 }
 
 impl Source {
-    /// Opens the inputs and detects their formats. Reads only the beginning of each.
+    /// Opens the inputs and detects their formats. Reads only the beginning of each; all of a document that does not
+    /// declare the types of its data, such as GML.
     ///
     /// # Errors
     /// An input is missing, cannot be read, or has an unsupported format. The compression differs from the one that the
@@ -70,6 +71,11 @@ impl Source {
     /// Facts that the inputs state. Left-out columns without names are added once the inputs are read.
     pub fn facts(&self) -> &SourceFacts {
         &self.facts
+    }
+
+    /// Reads weights of this type, such as the one that the inputs state.
+    pub fn set_weight_type(&mut self, weight_type: WeightType) {
+        self.options.weights = Some(weight_type);
     }
 
     /// The only input, if it is a serialized graph. The caller can take its lists as they are.

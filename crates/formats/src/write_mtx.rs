@@ -33,6 +33,11 @@ impl MatrixRows {
         self.are_keys
     }
 
+    /// The row of a vertex.
+    pub(crate) fn row(&self, vertex: VertexId) -> u32 {
+        self.by_vertex[vertex as usize]
+    }
+
     /// The vertices in the order of their rows.
     pub fn vertices(&self) -> Vec<VertexId> {
         let mut vertices: Vec<VertexId> =

@@ -6,6 +6,7 @@ use std::io::Write;
 
 use anden_base::VertexId;
 
+use crate::json::push_json_text;
 use crate::number::parse_u64;
 use crate::options::KeyKind;
 use crate::write::{Output, Style};
@@ -130,20 +131,6 @@ fn push_number(value: VertexValue, null: &str, line: &mut Vec<u8>) {
         VertexValue::Real(number) if number.is_finite() => write!(line, "{number}"),
         _ => write!(line, "{null}"),
     };
-}
-
-/// Appends a text in quotes, with the escapes of JSON.
-fn push_json_text(text: &str, line: &mut Vec<u8>) {
-    line.push(b'"');
-    for character in text.chars() {
-        // A write to memory cannot fail.
-        let _ = match character {
-            '"' | '\\' => write!(line, "\\{character}"),
-            '\0'..='\x1f' | '\x7f' => write!(line, "\\u{:04x}", character as u32),
-            _ => write!(line, "{character}"),
-        };
-    }
-    line.push(b'"');
 }
 
 /// Writes `key` and the column as Parquet; `keys` appends the key of a vertex, of this `kind`. Keys and values are signed

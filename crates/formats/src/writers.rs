@@ -6,9 +6,13 @@
 mod csv;
 mod edge_list;
 mod gapbs;
+mod gexf;
+mod gml;
 mod graphml;
 mod jsonl;
 mod mtx;
+mod node_link;
+mod pajek;
 mod parquet;
 
 use std::path::Path;
@@ -42,6 +46,10 @@ registry![
     graphml::GraphMlOutput,
     gapbs::SERIALIZED,
     gapbs::WEIGHTED,
+    gexf::GexfOutput,
+    gml::GmlOutput,
+    pajek::PajekOutput,
+    node_link::NodeLinkOutput,
     jsonl::JsonLinesOutput,
     csv::NEO4J,
     csv::NEPTUNE,
@@ -66,7 +74,15 @@ impl ExportFormat {
     pub const GAPBS: Self = Self(&gapbs::SERIALIZED);
     /// The serialized graph of the GAP Benchmark Suite with integer weights below 2^31.
     pub const WEIGHTED_GAPBS: Self = Self(&gapbs::WEIGHTED);
-    /// One JSON object per line, for values of vertices.
+    /// GEXF.
+    pub const GEXF: Self = Self(&gexf::GexfOutput);
+    /// GML.
+    pub const GML: Self = Self(&gml::GmlOutput);
+    /// A Pajek network, with keys as labels.
+    pub const PAJEK: Self = Self(&pajek::PajekOutput);
+    /// Node-link JSON, as NetworkX and D3 read it.
+    pub const NODE_LINK: Self = Self(&node_link::NodeLinkOutput);
+    /// One JSON object per line: an edge, a vertex, or a value of a vertex.
     pub const JSON_LINES: Self = Self(&jsonl::JsonLinesOutput);
 
     /// The names of the formats that hold edges, in the order of help texts.

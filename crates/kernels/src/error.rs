@@ -43,6 +43,14 @@ pub enum Error {
         /// The weight, as text.
         weight: String,
     },
+    /// The source of shortest paths reaches a cycle of negative weight.
+    #[error("vertex {vertex} lies on a cycle of negative weight: {kernel} needs cycles of weight 0 or more")]
+    NegativeCycle {
+        /// The name of the kernel.
+        kernel: &'static str,
+        /// The vertex of the cycle with the smallest id.
+        vertex: VertexId,
+    },
     /// The sum of the weights of a vertex's out-edges, or its inverse, overflows the kernel's number type.
     #[error(
         "the weights from vertex {vertex} come to {sum}: {kernel} needs sums that {number} holds, and one over them"

@@ -5,7 +5,7 @@
 //!
 //! **Algorithm**: delta-stepping (the default). Vertices wait in buckets that are `delta` wide. All vertices of the
 //! lowest bucket relax their edges in parallel, in no order, until the bucket stays empty. Bellman-Ford relaxes the
-//! edges of all changed vertices, round by round.
+//! edges of all changed vertices, round by round. With negative weights, a serial Bellman-Ford takes over.
 //!
 //! **Parameters**: `delta`. Narrow buckets waste no relaxation but make many rounds; wide ones the reverse. The default
 //! is twice the mean weight over the degree of a median arc's source; for integer weights, rounded to a power of two.
@@ -25,6 +25,7 @@ mod bellman_ford;
 mod buckets;
 mod cells;
 mod delta_stepping;
+mod negative;
 mod range;
 mod verify;
 mod weights;
@@ -86,7 +87,7 @@ pub struct SsspResult {
 pub enum Distances {
     /// For integer weights; `u64::MAX` without a path.
     Integer(Vec<u64>),
-    /// For floating weights; infinity without a path.
+    /// For floating weights, and for integer weights of which some are negative; infinity without a path.
     Float(Vec<f64>),
 }
 
@@ -110,7 +111,8 @@ pub enum DistanceValue {
 ///
 /// # Errors
 /// - The source does not exist, or `delta` is not above 0.
-/// - The graph has no weights, a negative one or a NaN; the error names the edge.
+/// - The graph has no weights, or one is NaN; the error names the edge.
+/// - A cycle of negative weight is reachable; the error names a vertex of it.
 /// - A vertex is reachable only at a distance of 2^64 - 1 or more, or infinity for floating weights (above about
 ///   1.8e308).
 /// - The budget is too small, the graph is damaged, or the work was cancelled.
@@ -178,6 +180,15 @@ where
     W: Weight<Distance: DistanceKind>,
     G: WeightedEdges,
 {
+    // Only statistics that the caller has show that no weight is negative.
+    if W::TYPE != WeightType::U32 && params.weights.is_none() && graph.weight_type().is_some() {
+        return match scan_weights(ctx, graph) {
+            Err(Error::Weight { weight, .. }) if weight.starts_with('-') => {
+                negative::sssp_with_negative::<W, G>(ctx, graph, params.source)
+            }
+            weights => run::<W, G>(ctx, graph, &SsspParams { weights: Some(weights?), ..params.clone() }),
+        };
+    }
     let least = bytes_for(graph, bellman_ford::HELD_BYTES + LEAN_BYTES);
     let stepping_bytes = bytes_for(graph, delta_stepping::HELD_BYTES) + delta_stepping::worker_bytes(ctx);
     let save_buckets = ctx.must_save("sssp", stepping_bytes, least)?;

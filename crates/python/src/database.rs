@@ -98,7 +98,8 @@ fn session_of(given: &mut Keywords<'_>) -> Result<anden::Session> {
 /// weighted : bool
 ///     Whether edges have weights; of type f64 unless ``weight_type`` says otherwise.
 /// weight_type : {"u32", "i64", "f32", "f64"}, optional
-///     The type of the weights.
+///     The type of the weights; by default that of the column in Parquet and of GraphML and GEXF that Anden wrote,
+///     ``"u32"`` for GAP's format and DIMACS, else ``"f64"``.
 /// ids : {"integer", "string", "dense"}
 ///     The type of vertex keys; dense: 0 to n - 1, the key is the id.
 /// multigraph : bool

@@ -281,6 +281,7 @@ pub fn load_options(given: &mut Keywords<'_>, inputs: &[InputPath]) -> Result<Lo
     Ok(LoadOptions {
         graph,
         follows_inputs: kind.graph_kind.is_none() && !kind.ordered,
+        follows_weights: kind.weight_type.is_none(),
         duplicates,
         order: order(given)?,
         source,

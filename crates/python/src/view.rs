@@ -575,8 +575,8 @@ impl View {
     /// file : str or os.PathLike
     ///     The file. It is replaced once the new one is complete.
     /// format : str, optional
-    ///     ``"edgelist"``, ``"csv"``, ``"mtx"``, ``"parquet"``, ``"graphml"`` or ``"gapbs"``; by default as the name
-    ///     of the file ends.
+    ///     ``"edgelist"``, ``"csv"``, ``"mtx"``, ``"parquet"``, ``"graphml"``, ``"gapbs"``, ``"gexf"``, ``"gml"``,
+    ///     ``"pajek"``, ``"json"`` (node-link) or ``"jsonl"``; by default as the name of the file ends.
     /// vertices : str or os.PathLike, optional
     ///     A second file for the keys of all vertices and their properties.
     #[pyo3(signature = (file, *, format=None, vertices=None))]

@@ -34,7 +34,7 @@ fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn JobOutcome>> {
         _ => SsspAlgorithm::DeltaStepping,
     };
     let source = parameters.one_source(&view)?;
-    let weights = Some(view.weight_statistics()?);
+    let weights = view.weight_statistics()?;
     let preparation_seconds = start.elapsed().as_secs_f64();
     let params = SsspParams { source, delta: parameters.delta, algorithm, weights, ..SsspParams::default() };
     let result = on_weighted!(view, graph => sssp(&parameters.context(&view), graph, &params));

@@ -48,7 +48,8 @@ pub struct LoadArgs {
     /// Read weights: those of the format, the column whose name says weight, or the third column without a header
     #[arg(long)]
     pub weights: bool,
-    /// Type of the weights; implies --weights [default: u32 for gapbs and dimacs, f64 otherwise]
+    /// Type of the weights; implies --weights [default: that of the column in Parquet and of Anden's GraphML and GEXF;
+    /// u32 for gapbs and dimacs; f64 otherwise]
     #[arg(long, value_enum, value_name = "TYPE")]
     pub weight_type: Option<LoadWeight>,
     /// What to do with an edge that occurs again: take the min (default) or sum of the weights, or the last one; or

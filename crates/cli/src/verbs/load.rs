@@ -121,6 +121,7 @@ fn options(args: &LoadArgs, inputs: &[InputPath]) -> Result<LoadOptions> {
         graph,
         // Without a choice, an input such as GraphML may say whether edges are directed.
         follows_inputs: !(args.undirected || args.directed || args.ordered),
+        follows_weights: args.weight_type.is_none(),
         duplicates,
         order: order(&args.reading)?,
         source,

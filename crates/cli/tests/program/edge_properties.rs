@@ -105,7 +105,8 @@ fn any_number_is_a_weight() {
     };
     run("distance", &["--check", "--output", "distances.txt"]).succeeded();
     assert_eq!(scene.read("distances.txt"), "JFK 2422\nORD 1721\nSEA 0\n");
-    run("delay", &[]).failed(&["the edge from SEA to JFK has weight -3.5"]);
+    // One of the delays is negative.
+    run("delay", &["--check"]).succeeded();
     run("speed", &[]).failed(&["there is no property \"speed\": edges have distance, delay, day"]);
     run("day", &[]).failed(&["the property \"day\" of edges is of type date: a weight is a number"]);
     scene
@@ -392,4 +393,28 @@ fn answers_are_counted_and_limited() {
     let both = ["query", "db", "neighbors", "SEA", "--count", "--limit", "1"];
     scene.anden(&both).refused(&["cannot be used with"]);
     scene.anden(&["query", "db", "khop", "SEA", "1", "--return", "key,"]).refused(&["expected names"]);
+}
+
+#[test]
+fn negative_weights_give_distances_or_name_a_cycle() {
+    let scene = Scene::new();
+    scene.write("a.txt", "1 2 1\n2 3 -2\n1 3 5\n4 5 -1\n");
+    scene.write("b.txt", "1 2 1\n2 3 -2\n3 2 1\n");
+    for weight_type in ["i64", "f64"] {
+        for algorithm in ["delta-stepping", "bellman-ford"] {
+            let load = ["--weight-type", weight_type, "--quiet"];
+            scene.anden(&[&["load", "a", "a.txt"], &load[..]].concat()).succeeded();
+            scene.anden(&[&["load", "b", "b.txt"], &load[..]].concat()).succeeded();
+            let run = ["sssp", "--source", "1", "--algorithm", algorithm, "--check"];
+            let result = scene.json(&[&["run", "a"], &run[..]].concat())["result"].clone();
+            assert_eq!(result, json!({"source": 1, "reached": 3, "max_distance": 1.0, "sum_distance": 0.0}));
+            scene.anden(&["run", "a", "sssp", "--source", "1", "--output", "d.csv"]).succeeded();
+            assert_eq!(scene.read("d.csv"), "key,distance\n1,0\n2,1\n3,-1\n4,\n5,\n");
+            let cycle = "vertex 2 lies on a cycle of negative weight: sssp needs cycles of weight 0 or more";
+            scene.anden(&[&["run", "b"], &run[..]].concat()).failed(&[cycle]);
+            for database in ["a", "b"] {
+                std::fs::remove_dir_all(scene.path(database)).unwrap();
+            }
+        }
+    }
 }

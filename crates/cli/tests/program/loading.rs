@@ -397,3 +397,50 @@ fn info_counts_the_log_with_its_room() {
     assert!(info["log"]["bytes"].as_u64().unwrap() > 0, "{info}");
     assert_eq!(info["bytes"], bytes_on_disk(&scene, "db"));
 }
+
+#[test]
+fn weights_keep_their_type_where_files_state_it() {
+    let scene = Scene::new();
+    scene.write("a.txt", "1 2 7\n2 3 4\n");
+    for weight_type in ["u32", "i64", "f32", "f64"] {
+        let database = format!("{weight_type}.anden");
+        scene.json(&["load", &database, "a.txt", "--weight-type", weight_type]);
+        for ending in ["graphml", "gexf", "parquet"] {
+            let (file, back) = (format!("{weight_type}.{ending}"), format!("{weight_type}-{ending}"));
+            scene.json(&["export", &database, &file]);
+            scene.json(&["load", &back, &file, "--weights"]);
+            assert_eq!(scene.json(&["info", &back])["weight_type"], weight_type, "{ending}");
+            let over = format!("{back}-f64");
+            scene.json(&["load", &over, &file, "--weight-type", "f64"]);
+            assert_eq!(scene.json(&["info", &over])["weight_type"], "f64", "{ending}");
+        }
+    }
+    // Inputs of unlike types have no type in common.
+    scene.json(&["load", "both", "u32.parquet", "i64.parquet", "--weights"]);
+    assert_eq!(scene.json(&["info", "both"])["weight_type"], "f64");
+    scene.json(&["load", "same", "u32.parquet", "u32.graphml", "--weights"]);
+    assert_eq!(scene.json(&["info", "same"])["weight_type"], "u32");
+}
+
+#[test]
+fn documents_load_by_their_names() {
+    let scene = Scene::new();
+    scene.write("edges.csv", "source,target,weight,kind\n1,2,0.5,a\n2,5,2,b\n");
+    scene.write("names.csv", "id,name\n1,Ann\n9,lone\n");
+    scene.json(&["load", "db", "edges.csv", "--vertices", "names.csv"]);
+    for (ending, format) in [("gexf", "gexf"), ("gml", "gml"), ("json", "json"), ("net", "pajek"), ("jsonl", "jsonl")] {
+        let (file, back) = (format!("a.{ending}"), format!("{ending}.anden"));
+        let exported = scene.json(&["export", "db", &file, "--quiet"]);
+        assert_eq!(exported["edges"], 2, "{ending}");
+        assert_eq!(scene.json(&["export", "db", "same.txt", "--format", format, "--quiet"])["edges"], 2);
+        assert_eq!(scene.read(&file), scene.read("same.txt"));
+        let loaded = scene.json(&["load", &back, &file, "--quiet"]);
+        let num_vertices = if ending == "jsonl" { 3 } else { 4 };
+        assert_eq!((&loaded["edges"], &loaded["vertices"]), (&json!(2), &json!(num_vertices)), "{ending}");
+        assert_eq!(scene.json(&["query", &back, "neighbors", "2"])["result"], json!([5]), "{ending}");
+        if ["gexf", "gml", "json"].contains(&ending) {
+            let vertex = scene.json(&["query", &back, "vertex", "1"]);
+            assert_eq!(vertex["result"]["properties"]["name"], "Ann", "{ending}");
+        }
+    }
+}

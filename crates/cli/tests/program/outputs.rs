@@ -6,8 +6,12 @@ use crate::scene::Scene;
 
 /// Every option for an output file, with endings that it accepts and endings that it refuses.
 const OPTIONS: [(&[&str], &[&str], &[&str]); 5] = [
-    (&["export", "none"], &["csv", "graphml", "el", "wsg"], &["jsonl", "tsv", "gr", "metis", "v"]),
-    (&["export", "none", "edges", "--vertices"], &["csv", "parquet", "v"], &["graphml", "mtx", "sg", "jsonl", "e"]),
+    (&["export", "none"], &["csv", "graphml", "el", "wsg", "jsonl", "net"], &["tsv", "gr", "metis", "v"]),
+    (
+        &["export", "none", "edges", "--vertices"],
+        &["csv", "parquet", "v", "jsonl"],
+        &["graphml", "mtx", "sg", "gexf", "json", "e"],
+    ),
     (
         &["run", "none", "wcc", "--output"],
         &["csv", "parquet", "jsonl", "ndjson"],
@@ -18,9 +22,9 @@ const OPTIONS: [(&[&str], &[&str], &[&str]); 5] = [
 ];
 
 /// Endings of formats that no option writes, some of them compressed.
-const FOREIGN: [&str; 22] = [
-    "gexf", "gml", "net", "dot", "json", "xlsx", "npy", "npz", "feather", "arrow", "orc", "avro", "h5", "db", "sqlite",
-    "zip", "tar", "csv.gz", "txt.zst", "bz2", "xz", "PDF",
+const FOREIGN: [&str; 18] = [
+    "dot", "xlsx", "npy", "npz", "feather", "arrow", "orc", "avro", "h5", "db", "sqlite", "zip", "tar", "csv.gz",
+    "txt.zst", "bz2", "xz", "PDF",
 ];
 
 #[test]
@@ -58,20 +62,21 @@ fn refusals_list_the_endings_that_are_written() {
         scene.anden(arguments).refused(&[list]);
     };
     refused(
-        &["export", "db", "k.gexf"],
-        "cannot write edges: '.gexf' is the ending of a GEXF file, which is not written (k.gexf); use .txt, .el, .wel, \
-         .e, .csv, .mtx, .parquet, .graphml, .sg or .wsg, or choose one with --format",
+        &["export", "db", "k.dot"],
+        "cannot write edges: '.dot' is the ending of a DOT file, which is not written (k.dot); use .txt, .el, .wel, .e, \
+         .csv, .mtx, .parquet, .graphml, .sg, .wsg, .gexf, .gml, .net, .json, .jsonl or .ndjson, or choose one with \
+         --format",
     );
     refused(&["run", "db", "wcc", "--output", "r.npy"], "use .txt, .csv, .parquet, .jsonl or .ndjson");
-    refused(&["export", "db", "a", "--vertices", "v.xlsx"], "use .txt, .v, .csv or .parquet");
+    refused(&["export", "db", "a", "--vertices", "v.xlsx"], "use .txt, .v, .csv, .parquet, .jsonl or .ndjson");
     refused(&["generate", "rmat", "--scale", "4", "-o", "x.mtx"], "use .txt, .el, .wel, .sg or .wsg");
 }
 
 #[test]
 fn an_explicit_format_overrides_the_ending() {
     let scene = Scene::with_small(&[]);
-    scene.anden(&["export", "db", "k.gexf", "--format", "csv"]).succeeded();
-    assert!(scene.read("k.gexf").starts_with("source,target\n1,2\n"));
+    scene.anden(&["export", "db", "k.dot", "--format", "csv"]).succeeded();
+    assert!(scene.read("k.dot").starts_with("source,target\n1,2\n"));
     scene
         .anden(&["export", "db", "k.csv.gz", "--format", "csv"])
         .refused(&["'.gz' is the ending of a compressed file"]);
@@ -177,7 +182,7 @@ fn exports_name_what_they_leave_out() {
     scene.anden(&["load", "weighted", "edges.csv", "--weight-column", "cost", "--weight-type", "u32"]);
     let (kind, cost, name) =
         ("the edge property \"kind\"", "the edge property \"cost\"", "the vertex property \"name\"");
-    let cases: [(&[&str], &[&str]); 12] = [
+    let cases: [(&[&str], &[&str]); 16] = [
         (&["db", "a.txt"], &[kind, cost, name]),
         (&["db", "a.mtx"], &[kind, cost, name]),
         (&["db", "a.sg"], &[kind, cost, name]),
@@ -186,6 +191,10 @@ fn exports_name_what_they_leave_out() {
         (&["db", "a.parquet", "--vertices", "b.parquet"], &[]),
         (&["db", "a.csv", "--vertices", "b.csv"], &[]),
         (&["db", "a.graphml"], &[]),
+        (&["db", "a.gexf"], &[]),
+        (&["db", "a.json"], &[]),
+        (&["db", "a.jsonl", "--vertices", "b.jsonl"], &[]),
+        (&["weighted", "a.net"], &[kind]),
         (&["weighted", "a.sg"], &["the weights", kind]),
         (&["weighted", "a.wsg"], &[kind]),
         (&["weighted", "a.txt"], &[kind]),

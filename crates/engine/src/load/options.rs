@@ -1,6 +1,6 @@
 //! The options of a load.
 
-use anden_formats::{InputPath, KeyKind, SourceOptions};
+use anden_formats::{InputPath, KeyKind, Source, SourceOptions};
 use anden_graph::GraphKind;
 use anden_graph::property::PropertySchema;
 use anden_snapshots::{GraphOptions, Identity, KeyScheme, check_first_name};
@@ -79,6 +79,8 @@ pub struct LoadOptions {
     pub graph: GraphOptions,
     /// Whether a direction that the inputs state overrides `graph`.
     pub follows_inputs: bool,
+    /// Whether a type of weights that the inputs state overrides that of `graph`.
+    pub follows_weights: bool,
     /// The treatment of parallel edges.
     pub duplicates: Duplicates,
     /// The order of ids. Dense keys are ids, so they allow [`Auto`](IdOrder::Auto) only.
@@ -141,6 +143,16 @@ impl LoadOptions {
         // The order of the ids directs the edges of an ordered graph.
         if let Some(graph_kind) = stated.filter(|_| self.follows_inputs && !self.graph.ordered) {
             self.graph.graph_kind = graph_kind;
+        }
+    }
+
+    /// Applies the type of weights that the inputs state.
+    pub(crate) fn agree_on_weights(&mut self, source: &mut Source) {
+        let stated = source.facts().weight_type;
+        if let Some(weight_type) = stated.filter(|_| self.follows_weights && self.graph.weight_type.is_some()) {
+            self.graph.weight_type = Some(weight_type);
+            self.source.weights = Some(weight_type);
+            source.set_weight_type(weight_type);
         }
     }
 

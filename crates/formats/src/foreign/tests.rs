@@ -46,13 +46,7 @@ fn samples() -> Vec<(&'static str, Vec<u8>)> {
         ("a picture", text("<?xml version='1.0'?>\n<svg width='1'></svg>")),
         ("a web page", text("<!DOCTYPE html>\n<html><head>")),
         ("a web page", text("\n<html lang=\"en\">")),
-        ("a GEXF file", text("<?xml version=\"1.0\"?>\n<!-- a -->\n<gexf version=\"1.3\">\n")),
-        ("a GEXF file", text("<gexf xmlns=\"http://gexf.net/1.3\">")),
         ("an XGMML file", text("<?xml version='1.0'?><!DOCTYPE g [<!ENTITY a 'b'>]><graph label='x'>")),
-        ("a GML file", text("graph [\n  node [\n    id 0\n")),
-        ("a GML file", text("Creator \"yFiles\"\nVersion 2.2\ngraph\n[\n")),
-        ("a Pajek file", text("% made by hand\n*Vertices 3\n1 \"a\"\n")),
-        ("a Pajek file", text("*network n\r\n*vertices 3\r\n")),
         ("a DOT file", text("digraph G {\n  a -> b;\n}\n")),
         ("a DOT file", text("/* by hand */\nstrict graph\n{ a -- b }\n")),
         ("a GDF file", text("nodedef>name VARCHAR\na\n")),
@@ -61,9 +55,8 @@ fn samples() -> Vec<(&'static str, Vec<u8>)> {
         ("a graph6 file", text(">>graph6<<D?{\n")),
         ("a DIMACS file of a problem that is not read", text("c FILE: a.cnf\nc\np cnf 3 2\n1 2 0\n")),
         ("a DIMACS file of a problem that is not read", text("p max 4 5\nn 1 s\n")),
-        ("a file of JSON lines with another ending", text("{\"s\": 1, \"t\": 2}\n{\"s\": 2}\n")),
-        ("a JSON file", text("{\n  \"nodes\": [], \"links\": []\n}")),
-        ("a JSON file", text("[[1, 2], [2, 3]]")),
+        ("a JSON file of another form", text("{\n  \"type\": \"FeatureCollection\"\n}")),
+        ("a JSON file of another form", text("[[1, 2], [2, 3]]")),
         ("an RDF file", text("<http://a/1> <http://a/knows> <http://a/2> .\n")),
         ("an RDF file", text("@prefix a: <http://a/> .\n")),
         ("an RDF file", text("<?xml version='1.0'?>\n<rdf:RDF xmlns:rdf='x'>")),
@@ -85,7 +78,9 @@ fn foreign_content_is_named_under_any_name() {
             assert!(error.starts_with(&format!("cannot read {path}: this is {name}, which is not read; ")), "{error}");
         }
     }
-    for format in TABLE.iter().filter(|format| format.name != "a file compressed with Brotli") {
+    for format in
+        TABLE.iter().filter(|format| !["a file compressed with Brotli", "a Pajek project"].contains(&format.name))
+    {
         assert!(samples().iter().any(|(name, _)| *name == format.name), "no sample of {}", format.name);
     }
 }

@@ -9,6 +9,7 @@ use crate::options::{ColumnName, InputColumns, KeyKind, SourceOptions, WantedPro
 use crate::part::PartProperties;
 use crate::{Error, Result};
 use anden_base::message::shown;
+use anden_graph::WeightType;
 
 /// The positions of the columns to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,11 @@ impl RowLayout {
         }
         let properties = layout.add_properties(&columns, &options.edge_properties)?;
         Ok((layout, properties))
+    }
+
+    /// The type of the weights, if they are read and their column has it.
+    pub(crate) fn weight_type(&self, file: &ParquetFile) -> Option<WeightType> {
+        ParquetRoleColumns(file).leaf(self.weight?).weight_type()
     }
 
     /// The columns and properties of a file of vertices.

@@ -15,6 +15,7 @@ use parquet::data_type::{ByteArray, Int96};
 use super::column::{ParquetColumn, ParquetValues, ROWS_AT_ONCE, RowReader, bytes_of};
 use super::guard::Result;
 use super::schema::{Logical, ParquetLeaf};
+use anden_graph::WeightType;
 use anden_graph::property::{PropertyColumn, PropertyType, ZONE};
 
 /// The largest total size of the texts of a column, in bytes.
@@ -34,6 +35,17 @@ impl ParquetLeaf {
             Logical::Plain | Logical::Unsigned => !is_bytes,
             Logical::Decimal { .. } | Logical::Float16 => true,
             Logical::Text | Logical::Date | Logical::Timestamp(_) => false,
+        }
+    }
+
+    /// The type of weights with these values, if there is one.
+    pub(super) fn weight_type(&self) -> Option<WeightType> {
+        match (self.logical, self.physical()) {
+            (Logical::Unsigned, Type::INT32) => Some(WeightType::U32),
+            (Logical::Plain, Type::INT32 | Type::INT64) => Some(WeightType::I64),
+            (Logical::Plain, Type::FLOAT) => Some(WeightType::F32),
+            (Logical::Plain, Type::DOUBLE) => Some(WeightType::F64),
+            _ => None,
         }
     }
 

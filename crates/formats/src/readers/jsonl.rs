@@ -9,15 +9,12 @@
 //! # Source
 //! <https://jsonlines.org>
 
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 use anden_base::message::shown;
 use anden_graph::Weight;
 use anden_graph::property::{ColumnBuilder, Inference, PropertyType};
-use serde_core::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::Result;
@@ -26,6 +23,7 @@ use crate::chunk::ParseContext;
 use crate::collector::InputCollector;
 use crate::columns::TableColumnNames;
 use crate::input_format::{InputFormat, Recognition};
+use crate::json::{JsonMember, read_members, text_of};
 use crate::key::FieldKey;
 use crate::lines::ParsedBlock;
 use crate::number::{parse_weight, weight_range};
@@ -275,9 +273,6 @@ impl TextLines for ObjectLines {
     }
 }
 
-/// A member of one object.
-type JsonMember<'a> = (Cow<'a, str>, &'a RawValue);
-
 /// The buffers of a row, reused for all lines of a block.
 struct JsonRow<'a> {
     lines: &'a ObjectLines,
@@ -373,92 +368,6 @@ impl<'a> JsonRow<'a> {
                  gives another one"
             )
         })
-    }
-}
-
-/// Appends the members of the object in a line.
-///
-/// # Errors
-/// The line is no object.
-fn read_members<'a>(line: &'a [u8], members: &mut Vec<JsonMember<'a>>) -> Result<(), String> {
-    let mut json = serde_json::Deserializer::from_slice(line);
-    // A second object on the line would otherwise be lost without notice.
-    let read = MemberVisitor(members).deserialize(&mut json).and_then(|()| json.end());
-    read.map_err(|error| {
-        // The line number of the error counts within this line.
-        let error = error.to_string();
-        let what = error.split(" at line ").next().unwrap_or_default();
-        format!("expected an object in JSON, found {}: {what}", shown(line.trim_ascii()))
-    })
-}
-
-/// Takes the members of an object in their order, without a copy of their text.
-struct MemberVisitor<'a, 'v>(&'v mut Vec<JsonMember<'a>>);
-
-impl<'a> DeserializeSeed<'a> for MemberVisitor<'a, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'a> Visitor<'a> for MemberVisitor<'a, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key_seed(NameVisitor)? {
-            self.0.push((name, map.next_value()?));
-        }
-        Ok(())
-    }
-}
-
-/// Takes the name of a member, borrowed unless it has escapes.
-struct NameVisitor;
-
-impl<'a> DeserializeSeed<'a> for NameVisitor {
-    type Value = Cow<'a, str>;
-
-    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Cow<'a, str>, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl<'a> Visitor<'a> for NameVisitor {
-    type Value = Cow<'a, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_borrowed_str<E>(self, name: &'a str) -> Result<Cow<'a, str>, E> {
-        Ok(Cow::Borrowed(name))
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<Cow<'a, str>, E> {
-        Ok(Cow::Owned(name.to_owned()))
-    }
-}
-
-/// The text of a value: of a string without its quotes, of a nested value its JSON. `None` for null.
-///
-/// # Errors
-/// A string has an escape that is no character.
-fn text_of(value: &RawValue) -> Result<Option<Cow<'_, str>>, String> {
-    let json = value.get();
-    match json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        // Most strings have no escapes, so their text is that between the quotes.
-        Some(text) if !text.contains('\\') => Ok(Some(text.into())),
-        Some(_) => match serde_json::from_str::<String>(json) {
-            Ok(text) => Ok(Some(text.into())),
-            Err(_) => Err(format!("expected a text of characters, found {}", shown(json.as_bytes()))),
-        },
-        None => Ok((json != "null").then(|| json.into())),
     }
 }
 

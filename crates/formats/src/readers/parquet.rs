@@ -81,8 +81,9 @@ fn add_edges(
     // Each of these columns has its own note with the reason.
     leave_out(&mut to.facts, RowLayout::unread(&file).map(|column| ColumnName::Name(column.to_owned())));
     let said = table.map(|table| table.said.wanted(to.options)).unwrap_or_default();
+    let weight_type = layout.weight_type(&file);
     let part = to.push(input, Box::new(ParquetInput { file, layout: Arc::new(layout) }));
-    (part.properties[0], part.said) = (properties, said);
+    (part.properties[0], part.said, part.weight_type) = (properties, said, weight_type);
     Ok(())
 }
 

@@ -219,7 +219,11 @@ fn unsupported_graphml_is_refused_with_its_line() {
     refused(&document(twice), "data of one key are there twice");
     let nested = "<node id='a'><data key='n'><b>x</b></data></node>";
     refused(&document(nested), "expected text as data, found an element 'b'");
-    refused(&document("").replace("UTF-8", "UTF-16"), "expected the encoding UTF-8, found 'UTF-16'");
+    refused(
+        &document("").replace("UTF-8", "UTF-16"),
+        "a.graphml:1: expected a known encoding such as UTF-8, found 'UTF-16'",
+    );
+    refused(&document("<node id=''/>"), "a.graphml:7: expected a node, text in UTF-8, of 1 to 65535 bytes, found ''");
     refused(
         &document("").replace("edgedefault='directed'", ""),
         "expected edgedefault directed or undirected, found none",
@@ -234,6 +238,24 @@ fn unsupported_graphml_is_refused_with_its_line() {
     );
     let default = "<graphml><key id='k' attr.name='x' attr.type='int'><default>x</default></key></graphml>";
     refused(default, "the default of key 'k': expected a whole number of type i64, found 'x'");
+}
+
+#[test]
+fn text_has_the_declared_encoding() {
+    let folder = Folder::new();
+    let text = document("<node id='é'><data key='c'>ü €</data></node>");
+    for (name, bytes) in [("ISO-8859-1", vec![0xfc, b' ', 0x80]), ("Shift_JIS", vec![0x83, 0x65])] {
+        let head = text.split("é").next().unwrap().replace("UTF-8", name);
+        let key: &[u8] = if name == "Shift_JIS" { b"\x83\x65" } else { b"\xe9" };
+        let whole = [head.as_bytes(), key, b"'><data key='c'>", &bytes, b"</data></node></graph></graphml>"].concat();
+        let path = folder.file("a.graphml", whole);
+        let read = read_files::<Span, u32>(&[&path], &options(KeyKind::String)).unwrap();
+        let (key, value) = if name == "Shift_JIS" { ("テ", "テ") } else { ("é", "ü €") };
+        assert_eq!(
+            (&read.vertices[..], &values(&read.vertex_properties, 0)[..]),
+            (&[key.to_owned()][..], &[value.to_owned()][..])
+        );
+    }
 }
 
 /// Regression: public documents were refused for data that the graph does not need.

@@ -57,7 +57,11 @@ impl<'a> Made<'a> {
         let schema = |prefix: &str| {
             PropertySchema::new(TYPES.iter().map(|&kind| (format!("{prefix} {}", kind.name()), kind))).unwrap()
         };
-        Self { graph, edges: schema("edge"), vertices: schema("vertex") }
+        Self::with(graph, schema("edge"), schema("vertex"))
+    }
+
+    pub fn with(graph: &'a Csr, edges: PropertySchema, vertices: PropertySchema) -> Self {
+        Self { graph, edges, vertices }
     }
 }
 

@@ -5,6 +5,8 @@ mod compressed_inputs;
 mod csv_files;
 mod csv_properties;
 mod dimacs_files;
+mod document_files;
+mod document_round_trips;
 mod edge_lists;
 mod generated_files;
 mod graphalytics_files;

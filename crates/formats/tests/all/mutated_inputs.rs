@@ -176,6 +176,26 @@ fn graphml() {
 }
 
 #[test]
+fn gexf() {
+    check_text("gexf", "gexf");
+}
+
+#[test]
+fn gml() {
+    check_text("gml", "gml");
+}
+
+#[test]
+fn pajek() {
+    check_text("net", "pajek");
+}
+
+#[test]
+fn node_link() {
+    check_text("json", "node_link");
+}
+
+#[test]
 fn parquet() {
     check_text("parquet", "parquet");
 }

@@ -190,8 +190,8 @@ fn content_that_a_format_lacks_is_refused() {
     let graph = one_edge(1_u32);
     let exported = NumberedGraph { graph: &graph, pool: Pool::new(1).unwrap() };
     let mut output = Output::new("out".as_ref(), Vec::new());
-    let error = ExportFormat::JSON_LINES.write(&exported, &mut output).unwrap_err();
-    assert_eq!(error.to_string(), "cannot write edges: the format jsonl does not hold them");
+    let error = ExportFormat::PAJEK.write_vertices(&exported, &mut output).unwrap_err();
+    assert_eq!(error.to_string(), "cannot write vertices: the format pajek does not hold them");
     let error = ExportFormat::GRAPHML.write_vertices(&exported, &mut output).unwrap_err();
     assert_eq!(error.to_string(), "cannot write vertices: the format graphml does not hold them");
     let value: &ValueOfVertex<'_> = &|_| VertexValue::Null;

@@ -138,6 +138,16 @@ impl Inference {
         }
     }
 
+    /// Adds a value that its input marks as text, in which digits are no number. It may be a date or a timestamp.
+    pub fn add_quoted(&mut self, text: &[u8]) {
+        let is_told_by_form =
+            |candidate: &PropertyType| matches!(candidate, PropertyType::Date | PropertyType::Timestamp);
+        for (place, _) in CANDIDATES.iter().enumerate().filter(|(_, candidate)| !is_told_by_form(candidate)) {
+            self.may_be &= !(1 << place);
+        }
+        self.add(text);
+    }
+
     /// Adds all values that another inference has seen.
     pub fn join(&mut self, other: Self) {
         self.has_values |= other.has_values;
@@ -252,6 +262,26 @@ mod tests {
             assert_eq!(parsed(text, property_type), None, "{text} as {property_type}");
         }
         assert!(parse(b"\xff", PropertyType::String).is_none());
+    }
+
+    #[test]
+    fn digits_of_a_text_are_no_number() {
+        let inferred = |values: &[(&str, bool)]| {
+            let mut inference = Inference::default();
+            for (value, is_quoted) in values {
+                match is_quoted {
+                    true => inference.add_quoted(value.as_bytes()),
+                    false => inference.add(value.as_bytes()),
+                }
+            }
+            inference.property_type().name()
+        };
+        assert_eq!(inferred(&[("1", false)]), "i64");
+        assert_eq!(inferred(&[("1", true)]), "string");
+        assert_eq!(inferred(&[("1", false), ("2", true)]), "string");
+        assert_eq!(inferred(&[("true", true)]), "string");
+        assert_eq!(inferred(&[("2024-02-29", true)]), "date");
+        assert_eq!(inferred(&[("2024-02-29", true), ("2024-02-29T10:00Z", false)]), "timestamp");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The serial verifier of shortest paths: Dijkstra's algorithm with a binary heap.
+//! The serial verifier of shortest paths: Dijkstra's algorithm with a binary heap; with negative weights, rounds over
+//! all edges.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +8,8 @@ use std::ops::ControlFlow;
 use anden_base::VertexId;
 use anden_graph::{Direction, Distance, Weight, WeightType, WeightedEdges};
 
-use super::{DistanceKind, DistanceValue, SsspParams, SsspResult};
+use super::negative::number;
+use super::{DistanceKind, DistanceValue, Distances, SsspParams, SsspResult};
 
 /// Searches again, serially, and compares; floating distances to 1e-9 of their size.
 ///
@@ -53,24 +55,73 @@ fn dijkstra<W: Weight, G: WeightedEdges>(graph: &G, source: VertexId) -> Vec<W::
     distances
 }
 
+/// Distances by rounds over all edges; `None` if no weight is negative.
+fn with_negative<W: Weight, G: WeightedEdges>(graph: &G, source: VertexId) -> Option<Result<Vec<f64>, String>> {
+    graph.weight_type()?;
+    let bound = graph.vertex_bound();
+    let mut distances = vec![f64::INFINITY; bound];
+    distances[source as usize] = 0.0;
+    let mut has_negative = false;
+    // One round more than a path has edges: a change in it shows a cycle.
+    for _ in 0..=bound {
+        let mut has_changed = false;
+        for u in 0..bound {
+            let _ = graph.for_each_weighted_fragment::<W>(Direction::Out, u as VertexId, |list, weights| {
+                for (&v, &weight) in list.iter().zip(weights) {
+                    let weight = number(weight).unwrap_or(f64::INFINITY);
+                    has_negative |= weight < 0.0;
+                    let new = distances[u] + weight;
+                    if new < distances[v as usize] {
+                        distances[v as usize] = new;
+                        has_changed = true;
+                    }
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        if !has_negative {
+            return None;
+        }
+        if !has_changed {
+            return Some(Ok(distances));
+        }
+    }
+    Some(Err("there is a cycle of negative weight".into()))
+}
+
 fn compare<W, G>(graph: &G, params: &SsspParams, result: &SsspResult) -> Result<(), String>
 where
     W: Weight<Distance: DistanceKind>,
     G: WeightedEdges,
 {
+    // Distances of negative weights are floating numbers, also of integers.
+    if let (Distances::Float(found), Some(wanted)) = (&result.distances, with_negative::<W, G>(graph, params.source)) {
+        return compared(found, &wanted?, params, result);
+    }
     let wanted = dijkstra::<W, G>(graph, params.source);
     let Some(found) = W::Distance::of(&result.distances) else {
         return Err(format!("distances of weights of type {} have another type", W::TYPE.name()));
     };
+    compared(found, &wanted, params, result)
+}
+
+/// Compares distances and their totals.
+fn compared<D: DistanceKind>(
+    found: &[D],
+    wanted: &[D],
+    params: &SsspParams,
+    result: &SsspResult,
+) -> Result<(), String> {
     if found.len() != wanted.len() {
         return Err(format!("{} distances for {} vertices", found.len(), wanted.len()));
     }
     if let Some(v) = (0..wanted.len()).find(|&v| !are_near(found[v].value(), wanted[v].value())) {
         return Err(format!("vertex {v} has distance {}, {} wanted", found[v], wanted[v]));
     }
-    let reached = || wanted.iter().copied().filter(|&d| d < W::Distance::UNREACHED);
-    let max = reached().fold(W::Distance::default(), |max, d| if d > max { d } else { max });
-    let sum = reached().fold(W::Distance::default(), W::Distance::plus);
+    let reached = || wanted.iter().copied().filter(|&d| d < D::UNREACHED);
+    // Distances below 0 are no larger than that of the source.
+    let max = reached().fold(D::default(), |max, d| if d > max { d } else { max });
+    let sum = reached().fold(D::default(), D::plus);
     let counts_differ = result.reached != reached().count() as u64 || result.source != params.source;
     let are_totals_near = are_near(result.max_distance, max.value()) && are_near(result.sum_distance, sum.value());
     if counts_differ || !are_totals_near {
@@ -84,7 +135,7 @@ where
 fn are_near(found: DistanceValue, wanted: DistanceValue) -> bool {
     match (found, wanted) {
         (DistanceValue::Float(found), DistanceValue::Float(wanted)) => {
-            found == wanted || wanted.is_finite() && (found - wanted).abs() <= 1e-9 * wanted
+            found == wanted || wanted.is_finite() && (found - wanted).abs() <= 1e-9 * wanted.abs()
         }
         _ => found == wanted,
     }

@@ -6,6 +6,7 @@ mod cores;
 mod directions;
 mod lcc;
 mod matrix;
+mod negative_weights;
 mod pagerank;
 mod preparation;
 mod queries;

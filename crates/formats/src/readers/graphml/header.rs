@@ -3,39 +3,27 @@
 use std::collections::HashMap;
 
 use anden_base::message::shown;
-use anden_graph::GraphKind;
 use anden_graph::property::{ColumnBuilder, PropertyType};
+use anden_graph::{GraphKind, WeightType};
 use quick_xml::events::BytesStart;
 
-use super::elements::attribute;
-use crate::columns::WEIGHT_NAMES;
-use crate::options::{SourceOptions, WantedProperties};
-use crate::part::PartProperties;
-
-/// An attribute of Anden beside `attr.type`, because GraphML lacks types for dates, timestamps and bytes.
-pub(crate) const TYPE_ATTRIBUTE: &str = "anden.type";
-/// The largest number of keys of a document.
-const MAX_KEYS: usize = 10_000;
+use crate::document::{DocumentKey, TYPE_ATTRIBUTE, attribute, push_key, value_text, weight_type_of_name};
 
 /// A declared key.
 #[derive(Clone, Debug)]
 pub(super) struct GraphMlKey {
     id: String,
-    pub(super) name: String,
-    is_of_nodes: bool,
-    is_of_edges: bool,
-    /// The type of its data; `None` without a type or name, as for keys of drawings.
-    pub(super) property_type: Option<PropertyType>,
+    pub(super) key: DocumentKey,
     /// Whether the document states the type. Data of other keys may be XML, which is no value.
-    pub(super) has_own_type: bool,
-    /// The default text for elements without this datum.
-    pub(super) default: Option<Vec<u8>>,
+    has_own_type: bool,
 }
 
 /// The content before the nodes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GraphMlHeader {
-    pub(super) keys: Vec<GraphMlKey>,
+    pub(super) keys: Vec<DocumentKey>,
+    /// By key: whether the document states its type.
+    pub(super) has_own_type: Vec<bool>,
     /// The position of each key by id: keys of edges, of nodes, and of neither.
     by_id: [HashMap<String, usize>; 3],
     pub(super) graph_kind: Option<GraphKind>,
@@ -59,7 +47,10 @@ impl GraphMlKey {
             Some("edge") => (false, true),
             Some(_) => (false, false),
         };
-        let ours = match attribute(tag, TYPE_ATTRIBUTE)? {
+        let ours = attribute(tag, TYPE_ATTRIBUTE)?;
+        let weight_type = ours.as_deref().and_then(weight_type_of_name);
+        // Of the types of weights, only this one is no type of properties.
+        let ours = match ours.filter(|ours| ours != WeightType::U32.name()) {
             Some(found) => Some(PropertyType::of_name(&found).ok_or_else(|| {
                 format!("expected a property type as {TYPE_ATTRIBUTE}, found {}", shown(found.as_bytes()))
             })?),
@@ -77,36 +68,30 @@ impl GraphMlKey {
             None => ours.or_else(|| name.as_ref().map(|_| PropertyType::String)),
         };
         let has_own_type = stated.is_some() || ours.is_some();
-        Ok(Self {
-            name: name.unwrap_or_else(|| id.clone()),
-            id,
-            is_of_nodes,
-            is_of_edges,
-            property_type,
-            has_own_type,
-            default: None,
-        })
+        let name = name.unwrap_or_else(|| id.clone());
+        let key =
+            DocumentKey { name, is_of_nodes, is_of_edges, property_type, inference: None, weight_type, default: None };
+        Ok(Self { id, key, has_own_type })
     }
 }
 
 impl GraphMlHeader {
-    pub(super) fn add(&mut self, key: GraphMlKey) -> Result<()> {
+    pub(super) fn add(&mut self, declared: GraphMlKey) -> Result<()> {
+        let GraphMlKey { id, key, has_own_type } = declared;
         // Checked at the declaration, so that the error names its line.
         if let (Some(property_type), Some(default)) = (key.property_type, &key.default) {
             let checked = ColumnBuilder::new(property_type).push_text(value_text(default, property_type));
-            checked.map_err(|what| format!("the default of key {}: {what}", shown(key.id.as_bytes())))?;
+            checked.map_err(|what| format!("the default of key {}: {what}", shown(id.as_bytes())))?;
         }
-        if self.keys.len() == MAX_KEYS {
-            return Err(format!("expected at most {MAX_KEYS} keys, found more"));
-        }
+        let is_of = [key.is_of_edges, key.is_of_nodes, !key.is_of_edges && !key.is_of_nodes];
+        let number = push_key(&mut self.keys, key)?;
+        self.has_own_type.push(has_own_type);
         // Keys of other elements are known, too, so that their data are ignored and not refused.
-        let is_of_neither = !key.is_of_edges && !key.is_of_nodes;
-        for (numbers, is_of) in self.by_id.iter_mut().zip([key.is_of_edges, key.is_of_nodes, is_of_neither]) {
-            if is_of && numbers.insert(key.id.clone(), self.keys.len()).is_some() {
-                return Err(format!("the key {} is declared twice", shown(key.id.as_bytes())));
+        for (numbers, is_of) in self.by_id.iter_mut().zip(is_of) {
+            if is_of && numbers.insert(id.clone(), number).is_some() {
+                return Err(format!("the key {} is declared twice", shown(id.as_bytes())));
             }
         }
-        self.keys.push(key);
         Ok(())
     }
 
@@ -133,102 +118,4 @@ impl GraphMlHeader {
         let (own, other) = if is_edge { (of_edges, of_nodes) } else { (of_nodes, of_edges) };
         [own, other, of_neither].into_iter().find_map(|numbers| numbers.get(id).copied())
     }
-}
-
-/// A datum as the text of a value. Types other than text lose blanks around the value, and XML's `1` and `0` become
-/// true and false.
-pub(super) fn value_text(text: &[u8], property_type: PropertyType) -> &[u8] {
-    match (property_type, text.trim_ascii()) {
-        (PropertyType::String, _) => text,
-        (PropertyType::Boolean, b"1") => b"true",
-        (PropertyType::Boolean, b"0") => b"false",
-        (_, text) => text,
-    }
-}
-
-/// The keys that are weights and properties.
-#[derive(Clone, Debug)]
-pub(super) struct GraphMlLayout {
-    pub(super) header: GraphMlHeader,
-    /// The keys of the weight, which share a name; empty without weights.
-    pub(super) weight: Vec<usize>,
-    /// By property, of edges and of vertices: its keys. An element has data of at most one of them.
-    pub(super) places: [Vec<Vec<usize>>; 2],
-    /// The types of these properties.
-    pub(super) types: [Vec<PropertyType>; 2],
-}
-
-impl GraphMlLayout {
-    /// Selects the wanted keys. Also returns the properties of edges and of vertices. Keys of one name become one
-    /// property, because NetworkX declares a key for each type that it meets; text if the types have no other in common.
-    ///
-    /// # Errors
-    /// No key can be the weight.
-    pub(super) fn new(header: &GraphMlHeader, options: &SourceOptions) -> Result<(Self, [PartProperties; 2])> {
-        let keys = &header.keys;
-        let weight = weight_keys(keys, options)?;
-        let mut layout = Self { header: header.clone(), weight, places: Default::default(), types: Default::default() };
-        let mut properties: [PartProperties; 2] = Default::default();
-        let wanted = [&options.edge_properties, &options.vertex_properties];
-        for (place, key) in keys.iter().enumerate() {
-            // A key without a type belongs to a drawing, so its data are no property.
-            let Some(property_type) = key.property_type else { continue };
-            // The weight is no property of edges, but its key may also stand for nodes.
-            let applies_to = [key.is_of_edges && !layout.weight.contains(&place), key.is_of_nodes];
-            for (side, applies) in applies_to.into_iter().enumerate() {
-                if !applies || !WantedProperties::wants(wanted[side], &key.name) {
-                    continue;
-                }
-                let (own, types) = (&mut properties[side].own, &mut layout.types[side]);
-                match own.find(&key.name) {
-                    Some(column) => {
-                        types[column] = types[column].joined(property_type).unwrap_or(PropertyType::String);
-                        own.set_type(column, types[column]);
-                        layout.places[side][column].push(place);
-                    }
-                    None => {
-                        own.add(key.name.clone(), property_type).map_err(|error| error.to_string())?;
-                        layout.places[side].push(vec![place]);
-                        types.push(property_type);
-                    }
-                }
-            }
-        }
-        Ok((layout, properties))
-    }
-
-    /// The names of unread keys with data of edges (side 0) or vertices (1).
-    pub(super) fn left_out(&self, side: usize) -> impl Iterator<Item = &str> {
-        let applies = move |key: &GraphMlKey| if side == 0 { key.is_of_edges } else { key.is_of_nodes };
-        let is_weight = move |place: &usize| side == 0 && self.weight.contains(place);
-        let keys =
-            self.header.keys.iter().enumerate().filter(move |(_, key)| key.property_type.is_some() && applies(key));
-        let is_read =
-            move |place: &usize| self.places[side].iter().flatten().any(|read| read == place) || is_weight(place);
-        keys.filter(move |(place, _)| !is_read(place)).map(|(_, key)| &key.name[..])
-    }
-
-    /// Empty columns for edges (side 0) or vertices (1).
-    pub(super) fn columns(&self, side: usize) -> Vec<ColumnBuilder> {
-        self.types[side].iter().map(|&property_type| ColumnBuilder::new(property_type)).collect()
-    }
-}
-
-/// The numeric edge keys with the name of the weight; empty if weights are not wanted.
-fn weight_keys(keys: &[GraphMlKey], options: &SourceOptions) -> Result<Vec<usize>> {
-    if options.weights.is_none() {
-        return Ok(Vec::new());
-    }
-    let is_numeric = |key: &&GraphMlKey| key.is_of_edges && key.property_type.is_some_and(PropertyType::is_numeric);
-    let numeric = || keys.iter().filter(is_numeric);
-    let named = |name: &str| numeric().find(|key| key.name.eq_ignore_ascii_case(name));
-    let found = match &options.weight_column {
-        Some(name) => named(name),
-        None => WEIGHT_NAMES.iter().find_map(|name| named(name)).or_else(|| numeric().next()),
-    };
-    let Some(found) = found else {
-        let name = options.weight_column.as_ref().map(|name| format!(" with the name {}", shown(name.as_bytes())));
-        return Err(format!("weights are asked for, but no key of edges{} is a number", name.unwrap_or_default()));
-    };
-    Ok((0..keys.len()).filter(|&place| is_numeric(&&keys[place]) && keys[place].name == found.name).collect())
 }

@@ -4,27 +4,26 @@ use anden_base::message::shown;
 use anden_graph::Weight;
 use anden_graph::property::{ColumnBuilder, PropertyType, PropertyValue};
 
-use super::elements::{GraphMlBatch, GraphMlTextRange};
-use super::header::{GraphMlLayout, value_text};
+use super::batch::{Datum, ElementBatch, TextRange};
+use super::labels::NodeLabels;
+use super::layout::{ElementLayout, value_text};
 use crate::key::FieldKey;
 use crate::lines::ParsedBlock;
-use crate::number::{parse_weight, weight_range};
+use crate::number::{parse_u64, parse_weight, weight_range};
 use crate::options::OnError;
 use crate::outcome::unexpected;
 
 /// Makes keys, weights and properties of elements. String keys refer to the text of the batch.
-pub(super) fn read_elements<K: FieldKey, W: Weight>(
-    batch: &GraphMlBatch,
-    layout: &GraphMlLayout,
+pub(crate) fn read_elements<K: FieldKey, W: Weight>(
+    batch: &ElementBatch,
+    layout: &ElementLayout,
+    labels: Option<&NodeLabels>,
     on_error: OnError,
 ) -> ParsedBlock<K, W> {
     let mut parsed = ParsedBlock::new(batch.num_lines, on_error);
     let mut columns = [layout.columns(0), layout.columns(1)];
-    let mut slots = GraphMlElementData { layout, text: &batch.text, data: vec![None; layout.header.keys.len()] };
-    let mut start = 0;
-    for element in &batch.elements {
-        let data = &batch.data[start..element.data_end];
-        start = element.data_end;
+    let mut slots = ElementData { layout, labels, text: &batch.text, data: vec![None; layout.keys.len()] };
+    for (element, data) in batch.with_data() {
         let read = slots.fill(data).and_then(|()| match &element.second {
             Some(second) => slots.edge((&element.first, second), element.is_doubled, &mut parsed, &mut columns[0]),
             None => slots.node(&element.first, &mut parsed, &mut columns[1]),
@@ -42,31 +41,38 @@ pub(super) fn read_elements<K: FieldKey, W: Weight>(
 }
 
 /// The data of one element, by key.
-struct GraphMlElementData<'a> {
-    layout: &'a GraphMlLayout,
+struct ElementData<'a> {
+    layout: &'a ElementLayout,
+    labels: Option<&'a NodeLabels>,
     text: &'a [u8],
-    data: Vec<Option<GraphMlTextRange>>,
+    data: Vec<Option<TextRange>>,
 }
 
 type Result<T> = std::result::Result<T, String>;
 
-impl GraphMlElementData<'_> {
-    fn fill(&mut self, data: &[(usize, GraphMlTextRange)]) -> Result<()> {
-        for (key, place) in data {
-            if self.data[*key].replace(place.clone()).is_some() {
+impl ElementData<'_> {
+    fn fill(&mut self, data: &[Datum]) -> Result<()> {
+        for datum in data {
+            // A document that changed after its scan may have keys that no property holds.
+            let Some(slot) = self.data.get_mut(datum.key()) else { continue };
+            if slot.replace(datum.text.clone()).is_some() {
                 return Err("data of one key are there twice".into());
             }
         }
         Ok(())
     }
 
-    fn clear(&mut self, data: &[(usize, GraphMlTextRange)]) {
-        data.iter().for_each(|(key, _)| self.data[*key] = None);
+    fn clear(&mut self, data: &[Datum]) {
+        data.iter().for_each(|datum| {
+            if let Some(slot) = self.data.get_mut(datum.key()) {
+                *slot = None;
+            }
+        });
     }
 
     /// The type and text of the datum of one of these keys, which share a name, or of a default.
     fn text_of(&self, keys: &[usize]) -> Result<Option<(PropertyType, &[u8])>> {
-        let known = &self.layout.header.keys;
+        let known = &self.layout.keys;
         // A datum of one key hides the defaults of the other keys with its name.
         let is_given = keys.iter().any(|&key| self.data[key].is_some());
         let mut texts = keys.iter().filter_map(|&key| {
@@ -87,18 +93,29 @@ impl GraphMlElementData<'_> {
         }
     }
 
-    fn key<K: FieldKey>(&self, place: &GraphMlTextRange, name: &str) -> Result<K> {
-        let key = K::from_text(self.text, place.start, place.len());
-        key.ok_or_else(|| unexpected(&format!("a {name}, {}", K::RANGE), Some(&self.text[place.clone()])))
+    fn key<K: FieldKey>(&self, place: &TextRange, name: &str, extra: &mut Vec<u8>) -> Result<K> {
+        let id = &self.text[place.clone()];
+        let (key, found) = match self.labels {
+            Some(labels) => {
+                let label = labels.of(id).ok_or_else(|| unexpected(&format!("a declared {name}"), Some(id)))?;
+                (K::from_owned(label, self.text.len(), extra), label)
+            }
+            None => {
+                // Dense ids begin with 0, also where the document counts from 1.
+                let number = if self.layout.counts_nodes { parse_u64(id) } else { None };
+                (number.and_then(K::from_count).or_else(|| K::from_text(self.text, place.start, place.len())), id)
+            }
+        };
+        key.ok_or_else(|| unexpected(&format!("a {name}, {}", K::RANGE), Some(found)))
     }
 
     fn node<K: FieldKey, W: Weight>(
         &self,
-        id: &GraphMlTextRange,
+        id: &TextRange,
         parsed: &mut ParsedBlock<K, W>,
         columns: &mut [ColumnBuilder],
     ) -> Result<()> {
-        let vertex = self.key(id, "node")?;
+        let vertex = self.key(id, "node", &mut parsed.extra)?;
         // Values come first: if one is faulty, `push` takes them back and no vertex remains.
         self.push(1, parsed.vertices.len(), columns)?;
         parsed.vertices.push(vertex);
@@ -107,12 +124,13 @@ impl GraphMlElementData<'_> {
 
     fn edge<K: FieldKey, W: Weight>(
         &self,
-        (source, target): (&GraphMlTextRange, &GraphMlTextRange),
+        (source, target): (&TextRange, &TextRange),
         is_doubled: bool,
         parsed: &mut ParsedBlock<K, W>,
         columns: &mut [ColumnBuilder],
     ) -> Result<()> {
-        let edge = (self.key(source, "source")?, self.key(target, "target")?);
+        let source_key = self.key(source, "source", &mut parsed.extra)?;
+        let edge = (source_key, self.key(target, "target", &mut parsed.extra)?);
         let mut weight = None;
         if !self.layout.weight.is_empty() {
             let text = self.text_of(&self.layout.weight)?.map(|(_, text)| text);

@@ -1,0 +1,4 @@
+//! GEXF: attributes, nodes and edges.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| anden_fuzz::read_text("gexf", input));

@@ -1,0 +1,181 @@
+"""Files of other libraries: NetworkX and igraph read what is written, and what they write is read."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anden
+
+networkx: Any = pytest.importorskip("networkx")
+
+Edges = dict[tuple[Any, Any], dict[str, Any]]
+
+
+def read_json(path: Path) -> Any:
+    """The graph in a file of node-link JSON."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    data["links"] = data.pop("edges", data.get("links"))
+    return networkx.node_link_graph(data, edges="links")
+
+
+def write_json(graph: Any, path: Path, edges: str = "edges") -> None:
+    """Writes node-link JSON with this name of the list of edges."""
+    path.write_text(json.dumps(networkx.node_link_data(graph, edges=edges)), encoding="utf-8")
+
+
+def read_pajek(path: Path) -> Any:
+    """The graph in a Pajek network, without the numbers of its vertices."""
+    multigraph = networkx.read_pajek(path)
+    graph = networkx.DiGraph() if multigraph.is_directed() else networkx.Graph()
+    graph.add_nodes_from(multigraph.nodes)
+    graph.add_edges_from((s, t, data) for s, t, data in multigraph.edges(data=True))
+    return graph
+
+
+READERS: dict[str, Any] = {
+    "graphml": networkx.read_graphml,
+    "gexf": networkx.read_gexf,
+    "gml": networkx.read_gml,
+    "json": read_json,
+    "net": read_pajek,
+}
+WRITERS: dict[str, Any] = {
+    "graphml": networkx.write_graphml,
+    "gexf": networkx.write_gexf,
+    "gml": networkx.write_gml,
+    "json": write_json,
+    "net": networkx.write_pajek,
+}
+
+
+def edges_of(view: anden.View) -> Edges:
+    """The edges with their properties that are not null."""
+    columns = {name: values.tolist() for name, values in view.edges().to_numpy().items()}
+    names = [name for name in columns if name not in ("source", "target")]
+    rows = zip(*columns.values(), strict=True)
+    edges: Edges = {}
+    for source, target, *values in rows:
+        found = dict(zip(names, values, strict=True))
+        edges[source, target] = {name: value for name, value in found.items() if value is not None}
+    return edges
+
+
+def undirected(edges: Edges) -> Edges:
+    """The edges with their ends in order."""
+    return {(min(s, t), max(s, t)): data for (s, t), data in edges.items()}
+
+
+def made(kind: Any) -> Any:
+    """A graph with names and weights."""
+    graph = kind()
+    names = ["Ann", "Böb & Co", 'say "x"', "d <e>"]
+    for number, name in enumerate(names):
+        graph.add_node(name, size=number, share=number / 4, note=f"n°{number}")
+    pairs = [(0, 1), (1, 2), (2, 0), (3, 3)]
+    for number, (source, target) in enumerate(pairs):
+        graph.add_edge(names[source], names[target], weight=number + 0.5, kind="a" if number else "b c")
+    return graph
+
+
+def plain(graph: Any) -> Any:
+    """The graph with names that Pajek holds, and without properties but weights."""
+    graph = networkx.relabel_nodes(graph, {'say "x"': "say x"})
+    for _, data in graph.nodes(data=True):
+        data.clear()
+    for *_, data in graph.edges(data=True):
+        del data["kind"]
+    return graph
+
+
+@pytest.mark.parametrize("kind", [networkx.Graph, networkx.DiGraph])
+@pytest.mark.parametrize("ending", WRITERS)
+def test_graphs_of_networkx_are_read(tmp_path: Path, ending: str, kind: Any) -> None:
+    graph = plain(made(kind)) if ending == "net" else made(kind)
+    file = tmp_path / f"a.{ending}"
+    WRITERS[ending](graph, file)
+    database = anden.load(None, file, ids="string")
+    view = database.view()
+    assert view.directed == graph.is_directed()
+    assert sorted(view.vertices().to_numpy()["key"].tolist()) == sorted(graph.nodes)
+    expected = {(s, t): data for s, t, data in graph.edges(data=True)}
+    found = edges_of(view)
+    if not graph.is_directed():
+        expected, found = undirected(expected), undirected(found)
+    names = {"weight", "kind"}
+    assert {edge: {n: v for n, v in data.items() if n in names} for edge, data in found.items()} == expected
+    if ending == "net":
+        return
+    for name, data in graph.nodes(data=True):
+        properties = view.vertex_properties(name)
+        assert {key: properties[key] for key in data} == data, name
+
+
+@pytest.mark.parametrize("kind", [networkx.Graph, networkx.DiGraph])
+@pytest.mark.parametrize("ending", READERS)
+def test_networkx_reads_what_is_written(tmp_path: Path, ending: str, kind: Any) -> None:
+    graph = plain(made(kind)) if ending == "net" else made(kind)
+    source, file = tmp_path / "source.json", tmp_path / f"a.{ending}"
+    write_json(graph, source, "links")
+    database = anden.load(None, source, ids="string", weights=True)
+    assert database.view().export(file) == graph.number_of_edges()
+    back = READERS[ending](file)
+    assert back.is_directed() == graph.is_directed()
+    assert sorted(back.nodes) == sorted(graph.nodes)
+    for name, data in graph.nodes(data=True):
+        assert {key: back.nodes[name][key] for key in data} == data, (ending, name)
+    for s, t, data in graph.edges(data=True):
+        assert {key: back.edges[s, t][key] for key in data} == data, (ending, s, t)
+
+
+def test_numbers_are_keys_of_numbers(tmp_path: Path) -> None:
+    graph = networkx.karate_club_graph()
+    expected = sorted((min(edge), max(edge)) for edge in graph.edges)
+    for ending in ("graphml", "gexf", "gml", "json"):
+        file, copy = tmp_path / f"a.{ending}", tmp_path / f"b.{ending}"
+        WRITERS[ending](graph, file)
+        view = anden.load(None, file).view()
+        assert sorted(undirected(edges_of(view))) == expected, ending
+        view.export(copy)
+        again = anden.load(None, copy).view()
+        assert edges_of(again) == edges_of(view), ending
+
+
+def test_infinite_and_missing_values(tmp_path: Path) -> None:
+    file = tmp_path / "a.gml"
+    graph = networkx.DiGraph()
+    graph.add_edge("a", "b", cost=math.inf)
+    graph.add_edge("b", "c", cost=1e300)
+    graph.add_edge("c", "a")
+    networkx.write_gml(graph, file)
+    view = anden.load(None, file, ids="string").view()
+    assert edges_of(view)["b", "c"]["cost"] == 1e300
+    view.export(file)
+    back = networkx.read_gml(file)
+    assert back.edges["a", "b"]["cost"] == math.inf
+    assert "cost" not in back.edges["c", "a"]
+
+
+@pytest.mark.parametrize("ending", ["graphml", "gml", "net"])
+def test_igraph_agrees(tmp_path: Path, ending: str) -> None:
+    igraph: Any = pytest.importorskip("igraph")
+    names, edges = ["Ann", "Bob", "c d"], [(0, 1), (1, 2), (2, 2)]
+    graph = igraph.Graph(n=3, edges=edges, directed=True)
+    graph.vs["label" if ending == "gml" else "name"] = names
+    graph.es["weight"] = [0.5, 2.0, 3.0]
+    file, copy = tmp_path / f"a.{ending}", tmp_path / f"b.{ending}"
+    graph.write(str(file), format="pajek" if ending == "net" else ending)
+    view = anden.load(None, file, weights=True, ids="string").view()
+    weights = sorted(data["weight"] for data in edges_of(view).values())
+    assert (view.num_vertices, weights) == (3, [0.5, 2.0, 3.0])
+    if ending != "graphml":
+        assert sorted(edges_of(view)) == sorted((names[s], names[t]) for s, t in edges)
+    view.export(copy)
+    back = igraph.Graph.Read(str(copy), format="pajek" if ending == "net" else ending)
+    assert (back.vcount(), back.is_directed()) == (3, True)
+    assert sorted(back.es["weight"]) == [0.5, 2.0, 3.0]
+    assert sorted(edge.tuple for edge in back.es) == edges
