@@ -111,7 +111,7 @@ def test_graphs_of_networkx_are_read(tmp_path: Path, ending: str, kind: Any) -> 
     if ending == "net":
         return
     for name, data in graph.nodes(data=True):
-        properties = view.vertex_properties(name)
+        properties = view.vertex(name)["properties"]
         assert {key: properties[key] for key in data} == data, name
 
 
