@@ -16,7 +16,7 @@ mod rows;
 mod scan;
 mod xml;
 
-pub(crate) use self::batch::{DocumentFault, ElementBatch, ElementParser, TextRange};
+pub(crate) use self::batch::{DocumentFault, DocumentResult, ElementBatch, ElementParser, TextRange};
 pub(crate) use self::characters::Characters;
 pub(crate) use self::content::{DocumentContent, push_document};
 pub(crate) use self::labels::LabelUse;

@@ -16,6 +16,9 @@ pub(crate) enum DocumentFault {
     Read(io::Error),
 }
 
+/// The result of reading a part of a document.
+pub(crate) type DocumentResult<T> = Result<T, DocumentFault>;
+
 impl DocumentFault {
     /// The fault with a line that counts from `num_lines` earlier.
     pub(crate) fn behind(self, num_lines: u64) -> Self {

@@ -3,7 +3,7 @@
 //! The label of a node becomes the property `label`, unless all labels equal the ids. The weight of an edge, by default
 //! 1, is its weight or the property `weight`; its label is a property too. Nested nodes are flattened. Edges of another
 //! direction than `defaultedgetype` are read if the user states a direction: in a directed graph, an undirected or
-//! mutual edge becomes two. Of a value that changes over time, only the first is read, with a note. Skipped: positions,
+//! mutual edge becomes two. A value that changes over time is its first one, with a note. Skipped: positions,
 //! colors and other elements, and values of attributes that are not declared.
 //!
 //! # Source
@@ -20,7 +20,7 @@ use quick_xml::events::{BytesStart, Event};
 use crate::Result;
 use crate::collector::InputCollector;
 use crate::document::{
-    DocumentFault, DocumentKey, ElementBatch, ElementParser, LabelUse, ScannedParser, TYPE_ATTRIBUTE, XmlReader,
+    DocumentKey, DocumentResult, ElementBatch, ElementParser, LabelUse, ScannedParser, TYPE_ATTRIBUTE, XmlReader,
     open_scanned, push_key, value_text, weight_type_of_name, xml_root,
 };
 use crate::input_format::{InputFormat, Recognition};
@@ -70,8 +70,6 @@ struct GexfParser {
     is_done: bool,
 }
 
-type Parsed<T> = std::result::Result<T, DocumentFault>;
-
 impl GexfParser {
     fn new(reader: Box<dyn Read + Send>, stated: Option<GraphKind>, has_weights: bool) -> Self {
         Self {
@@ -90,7 +88,7 @@ impl GexfParser {
         }
     }
 
-    fn begin_graph(&mut self, tag: &BytesStart<'_>) -> Parsed<()> {
+    fn begin_graph(&mut self, tag: &BytesStart<'_>) -> DocumentResult<()> {
         if self.default.is_some() {
             return Err(self.xml.wrong("a document with a second graph is not read: split it".into()));
         }
@@ -113,7 +111,7 @@ impl GexfParser {
     }
 
     /// Adds a declared attribute.
-    fn declare(&mut self, tag: &BytesStart<'_>, is_open: bool) -> Parsed<()> {
+    fn declare(&mut self, tag: &BytesStart<'_>, is_open: bool) -> DocumentResult<()> {
         let (id, title) = (self.xml.required(tag, "id")?, self.xml.attribute(tag, "title")?);
         let ours = self.xml.attribute(tag, TYPE_ATTRIBUTE)?;
         let stated = self.xml.attribute(tag, "type")?;
@@ -146,7 +144,7 @@ impl GexfParser {
     }
 
     /// The default in the open declaration.
-    fn default_value(&mut self) -> Parsed<Option<Vec<u8>>> {
+    fn default_value(&mut self) -> DocumentResult<Option<Vec<u8>>> {
         let (mut buffer, mut default) = (Vec::new(), None);
         loop {
             match self.xml.event(&mut buffer)? {
@@ -164,7 +162,13 @@ impl GexfParser {
     }
 
     /// Appends a node or an edge.
-    fn push(&mut self, tag: &BytesStart<'_>, is_open: bool, is_edge: bool, batch: &mut ElementBatch) -> Parsed<()> {
+    fn push(
+        &mut self,
+        tag: &BytesStart<'_>,
+        is_open: bool,
+        is_edge: bool,
+        batch: &mut ElementBatch,
+    ) -> DocumentResult<()> {
         let line = self.xml.line();
         let Some(default) = self.default else {
             return Err(self.xml.wrong("expected a graph around nodes and edges, found none".into()));
@@ -196,7 +200,7 @@ impl GexfParser {
     }
 
     /// Appends a value of the label of nodes (place 0), of edges (1), or of the weight (2).
-    fn named(&mut self, place: usize, name: &str, text: &[u8], batch: &mut ElementBatch) -> Parsed<()> {
+    fn named(&mut self, place: usize, name: &str, text: &[u8], batch: &mut ElementBatch) -> DocumentResult<()> {
         let [of_nodes, of_edges] = &mut self.labels;
         let known = [of_nodes, of_edges, &mut self.weight].into_iter().nth(place);
         let Some(known) = known else { return Ok(()) };
@@ -216,7 +220,7 @@ impl GexfParser {
     ///
     /// # Errors
     /// The edge has another direction than its graph, and the user states none.
-    fn is_doubled(&self, tag: &BytesStart<'_>, default: GraphKind) -> Parsed<bool> {
+    fn is_doubled(&self, tag: &BytesStart<'_>, default: GraphKind) -> DocumentResult<bool> {
         let own = self.xml.attribute(tag, "type")?;
         let kind = match own.as_deref() {
             None => default,
@@ -240,7 +244,7 @@ impl GexfParser {
     }
 
     /// Reads the values of the open node or edge, whose data begin at `first`.
-    fn values(&mut self, side: usize, first: usize, batch: &mut ElementBatch) -> Parsed<()> {
+    fn values(&mut self, side: usize, first: usize, batch: &mut ElementBatch) -> DocumentResult<()> {
         let (mut buffer, mut depth) = (Vec::new(), 0);
         loop {
             let event = self.xml.event(&mut buffer)?;
@@ -270,7 +274,13 @@ impl GexfParser {
         }
     }
 
-    fn value(&mut self, tag: &BytesStart<'_>, side: usize, first: usize, batch: &mut ElementBatch) -> Parsed<()> {
+    fn value(
+        &mut self,
+        tag: &BytesStart<'_>,
+        side: usize,
+        first: usize,
+        batch: &mut ElementBatch,
+    ) -> DocumentResult<()> {
         // Version 1.0 calls this attribute `id`.
         let key = match self.xml.attribute(tag, "for")? {
             Some(key) => key,
@@ -298,7 +308,7 @@ fn weight_key() -> DocumentKey {
 }
 
 impl ElementParser for GexfParser {
-    fn element(&mut self, batch: &mut ElementBatch) -> Parsed<bool> {
+    fn element(&mut self, batch: &mut ElementBatch) -> DocumentResult<bool> {
         let mut buffer = Vec::new();
         while !self.is_done {
             let event = self.xml.event(&mut buffer)?;

@@ -15,7 +15,7 @@ use anden_graph::GraphKind;
 use crate::Result;
 use crate::collector::InputCollector;
 use crate::document::{
-    Characters, DocumentFault, DocumentKey, ElementBatch, ElementParser, KeyNames, LabelUse, MAX_DEPTH, ScannedParser,
+    Characters, DocumentKey, DocumentResult, ElementBatch, ElementParser, KeyNames, LabelUse, MAX_DEPTH, ScannedParser,
     TextRange, character_of, open_scanned,
 };
 use crate::input_format::{InputFormat, Recognition};
@@ -69,8 +69,6 @@ struct GmlParser {
     has_repeated: bool,
 }
 
-type Parsed<T> = std::result::Result<T, DocumentFault>;
-
 impl GmlParser {
     fn new(reader: Box<dyn Read + Send>, stated: Option<GraphKind>) -> Self {
         Self {
@@ -88,7 +86,7 @@ impl GmlParser {
     }
 
     /// Passes blanks and comments; returns the next byte.
-    fn peek(&mut self) -> Parsed<Option<u8>> {
+    fn peek(&mut self) -> DocumentResult<Option<u8>> {
         loop {
             match self.text.peek_visible()? {
                 Some(b'#') => {
@@ -101,7 +99,7 @@ impl GmlParser {
     }
 
     /// Takes the next key; `None` at the end of the list, whose bracket is passed, or of the document.
-    fn next_key(&mut self, is_in_list: bool) -> Parsed<Option<()>> {
+    fn next_key(&mut self, is_in_list: bool) -> DocumentResult<Option<()>> {
         self.key.clear();
         match self.peek()? {
             Some(b']') if is_in_list => {
@@ -120,7 +118,7 @@ impl GmlParser {
     }
 
     /// Takes the value of the present key.
-    fn next_value(&mut self) -> Parsed<GmlValue> {
+    fn next_value(&mut self) -> DocumentResult<GmlValue> {
         self.value.clear();
         match self.peek()? {
             Some(b'[') => {
@@ -160,7 +158,7 @@ impl GmlParser {
     }
 
     /// Passes the rest of a list.
-    fn pass_list(&mut self) -> Parsed<()> {
+    fn pass_list(&mut self) -> DocumentResult<()> {
         let mut depth = 1;
         while depth > 0 {
             if self.next_key(true)?.is_none() {
@@ -176,7 +174,7 @@ impl GmlParser {
     }
 
     /// Reads up to the beginning of the next graph; returns whether there is one.
-    fn find_graph(&mut self) -> Parsed<bool> {
+    fn find_graph(&mut self) -> DocumentResult<bool> {
         while self.next_key(false)?.is_some() {
             let is_graph = self.key.eq_ignore_ascii_case(b"graph");
             match self.next_value()? {
@@ -189,7 +187,7 @@ impl GmlParser {
     }
 
     /// Reads the list of a node or an edge.
-    fn push(&mut self, batch: &mut ElementBatch, is_edge: bool) -> Parsed<()> {
+    fn push(&mut self, batch: &mut ElementBatch, is_edge: bool) -> DocumentResult<()> {
         let line = self.text.num_lines();
         self.text.line = line;
         let ids: &[&[u8]] = if is_edge { &[b"source", b"target"] } else { &[b"id"] };
@@ -233,7 +231,7 @@ impl GmlParser {
     }
 
     /// Reads the end of the document.
-    fn end(&mut self) -> Parsed<()> {
+    fn end(&mut self) -> DocumentResult<()> {
         self.is_done = true;
         match self.find_graph()? {
             true => Err(self.text.wrong_here("a document with a second graph is not read: split it".into())),
@@ -268,7 +266,7 @@ fn resolved(text: &[u8]) -> Vec<u8> {
 }
 
 impl ElementParser for GmlParser {
-    fn element(&mut self, batch: &mut ElementBatch) -> Parsed<bool> {
+    fn element(&mut self, batch: &mut ElementBatch) -> DocumentResult<bool> {
         if !self.is_in_graph && !self.is_done {
             if !self.find_graph()? {
                 return Err(self.text.wrong_here("expected a graph in GML, 'graph [', found none".into()));

@@ -19,7 +19,7 @@ use anden_graph::GraphKind;
 use crate::Result;
 use crate::collector::InputCollector;
 use crate::document::{
-    Characters, DocumentFault, DocumentKey, ElementBatch, ElementParser, KeyNames, LabelUse, MAX_DEPTH, ScannedParser,
+    Characters, DocumentKey, DocumentResult, ElementBatch, ElementParser, KeyNames, LabelUse, MAX_DEPTH, ScannedParser,
     open_scanned,
 };
 use crate::input_format::{InputFormat, Recognition};
@@ -91,8 +91,6 @@ struct NodeLinkParser {
     value: Vec<u8>,
 }
 
-type Parsed<T> = std::result::Result<T, DocumentFault>;
-
 impl NodeLinkParser {
     fn new(reader: Box<dyn Read + Send>, stated: Option<GraphKind>) -> Self {
         Self {
@@ -111,7 +109,7 @@ impl NodeLinkParser {
     }
 
     /// Takes the next byte that is no blank, which must be one of `expected`.
-    fn punctuation(&mut self, expected: &[u8]) -> Parsed<u8> {
+    fn punctuation(&mut self, expected: &[u8]) -> DocumentResult<u8> {
         let found = self.text.peek_visible()?;
         match found {
             Some(byte) if expected.contains(&byte) => {
@@ -128,7 +126,7 @@ impl NodeLinkParser {
     }
 
     /// Takes the next value unparsed into [`value`](Self::value): checks only quotes and brackets.
-    fn take_value(&mut self) -> Parsed<()> {
+    fn take_value(&mut self) -> DocumentResult<()> {
         self.value.clear();
         let mut depth = 0;
         let first = self.text.peek_visible()?;
@@ -170,7 +168,7 @@ impl NodeLinkParser {
         }
     }
 
-    fn take_string(&mut self) -> Parsed<()> {
+    fn take_string(&mut self) -> DocumentResult<()> {
         self.value.push(b'"');
         self.text.pass();
         loop {
@@ -192,7 +190,7 @@ impl NodeLinkParser {
     }
 
     /// Reads members up to a list of nodes or edges, or to the end. Returns whether there is a list.
-    fn find_list(&mut self) -> Parsed<bool> {
+    fn find_list(&mut self) -> DocumentResult<bool> {
         if self.place == NodeLinkPlace::Start {
             self.punctuation(b"{")?;
             self.place = NodeLinkPlace::FirstMember;
@@ -227,7 +225,7 @@ impl NodeLinkParser {
         }
     }
 
-    fn begin_list(&mut self, name: String) -> Parsed<()> {
+    fn begin_list(&mut self, name: String) -> DocumentResult<()> {
         let is_edges = name != "nodes";
         let known = match is_edges {
             true => self.edge_list.replace(name.clone()),
@@ -243,7 +241,7 @@ impl NodeLinkParser {
     }
 
     /// Reads a member that is no list of nodes or edges.
-    fn member(&mut self, name: &str) -> Parsed<()> {
+    fn member(&mut self, name: &str) -> DocumentResult<()> {
         self.take_value()?;
         if serde_json::from_slice::<serde_core::de::IgnoredAny>(&self.value).is_err() {
             return Err(self.text.wrong(format!("expected a value in JSON, found {}", shown(&self.value))));
@@ -261,7 +259,7 @@ impl NodeLinkParser {
     }
 
     /// Checks the end of the document.
-    fn end(&mut self) -> Parsed<()> {
+    fn end(&mut self) -> DocumentResult<()> {
         self.place = NodeLinkPlace::End;
         if let Some(byte) = self.text.peek_visible()? {
             return Err(self.text.wrong_here(format!("expected the end of the document, found {}", shown(&[byte]))));
@@ -318,7 +316,7 @@ impl NodeLinkParser {
 }
 
 impl ElementParser for NodeLinkParser {
-    fn element(&mut self, batch: &mut ElementBatch) -> Parsed<bool> {
+    fn element(&mut self, batch: &mut ElementBatch) -> DocumentResult<bool> {
         loop {
             let (is_edges, is_first) = match self.place {
                 NodeLinkPlace::First { is_edges } => (is_edges, true),

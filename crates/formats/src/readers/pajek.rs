@@ -21,8 +21,8 @@ use anden_graph::property::PropertyType;
 use crate::Result;
 use crate::collector::InputCollector;
 use crate::document::{
-    Characters, DocumentFault, DocumentKey, ElementBatch, ElementParser, KeyNames, LabelUse, ScannedParser, TextRange,
-    open_scanned,
+    Characters, DocumentFault, DocumentKey, DocumentResult, ElementBatch, ElementParser, KeyNames, LabelUse,
+    ScannedParser, TextRange, open_scanned,
 };
 use crate::input_format::{InputFormat, Recognition};
 use crate::number::parse_u64;
@@ -98,8 +98,6 @@ struct PajekParser {
     list: Option<(u64, usize)>,
 }
 
-type Parsed<T> = std::result::Result<T, DocumentFault>;
-
 impl PajekParser {
     fn new(reader: Box<dyn Read + Send>, stated: Option<GraphKind>, has_weights: bool) -> Self {
         let mut names = KeyNames::default();
@@ -135,7 +133,7 @@ impl PajekParser {
     }
 
     /// Takes a line that begins a section.
-    fn begin_section(&mut self) -> Parsed<()> {
+    fn begin_section(&mut self) -> DocumentResult<()> {
         let line = String::from_utf8_lossy(&self.current).into_owned();
         let mut words = line.split_ascii_whitespace();
         let name = words.next().unwrap_or_default().to_ascii_lowercase();
@@ -171,7 +169,7 @@ impl PajekParser {
     }
 
     /// Takes the direction of the edges of a line.
-    fn direct(&mut self, kind: GraphKind) -> Parsed<()> {
+    fn direct(&mut self, kind: GraphKind) -> DocumentResult<()> {
         if *self.graph_kind.get_or_insert(kind) != kind && self.stated.is_none() {
             let what = "the network has arcs and edges: --directed or --undirected reads both kinds";
             return Err(self.wrong(what.into()));
@@ -184,7 +182,7 @@ impl PajekParser {
     /// # Errors
     /// Vertices without lines leave no trace in the text. A limit refuses a number that would make a small text
     /// allocate huge arrays.
-    fn push_implied(&mut self, batch: &mut ElementBatch) -> Parsed<()> {
+    fn push_implied(&mut self, batch: &mut ElementBatch) -> DocumentResult<()> {
         self.num_implied += 1;
         if self.num_implied > 16 * self.num_bytes + (1 << 20) {
             let (count, bytes) = (self.num_vertices, self.num_bytes);
@@ -329,7 +327,7 @@ impl PajekParser {
     }
 
     /// Takes the next line that is neither blank nor a comment; returns whether there is one.
-    fn next_line(&mut self) -> Parsed<bool> {
+    fn next_line(&mut self) -> DocumentResult<bool> {
         loop {
             if !self.text.take_line(&mut self.current)? {
                 return Ok(false);
@@ -364,7 +362,7 @@ fn is_number(word: &[u8]) -> bool {
 }
 
 impl ElementParser for PajekParser {
-    fn element(&mut self, batch: &mut ElementBatch) -> Parsed<bool> {
+    fn element(&mut self, batch: &mut ElementBatch) -> DocumentResult<bool> {
         loop {
             if self.list.is_none() && !self.is_waiting && !self.next_line()? {
                 if self.section == PajekSection::Start {

@@ -49,7 +49,7 @@ impl GraphMlKey {
         };
         let ours = attribute(tag, TYPE_ATTRIBUTE)?;
         let weight_type = ours.as_deref().and_then(weight_type_of_name);
-        // Of the types of weights, only this one is no type of properties.
+        // A weight may have this type, a property not.
         let ours = match ours.filter(|ours| ours != WeightType::U32.name()) {
             Some(found) => Some(PropertyType::of_name(&found).ok_or_else(|| {
                 format!("expected a property type as {TYPE_ATTRIBUTE}, found {}", shown(found.as_bytes()))
