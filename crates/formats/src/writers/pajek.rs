@@ -16,7 +16,7 @@ use crate::output_format::{
 use crate::write::Output;
 use crate::write_elements::{ElementWriter, WrittenRow, write_elements};
 use crate::write_mtx::MatrixRows;
-use crate::{Error, Result};
+use crate::Result;
 
 /// Memory for one vertex: its number, whether the number is taken, and its place in the order of numbers.
 const VERTEX_BYTES: u64 = 9;
@@ -73,7 +73,7 @@ impl<G: ExportedGraph> ElementWriter<G::Error> for PajekElements<'_, '_, G> {
         if key.iter().any(|byte| matches!(byte, b'"' | b'\n' | b'\r')) {
             let key = String::from_utf8_lossy(key).into_owned();
             let what = format!("the key {key:?} does not fit in a Pajek network: write GraphML");
-            return Err(Error::from(self.output.refuse(what)).into());
+            return Err(self.output.refuse(what).into());
         }
         self.line.extend_from_slice(b"\"\n");
         Ok(self.output.write(&self.line)?)
