@@ -82,7 +82,7 @@ fn load_of_large_input_stays_within_budget() {
         let mut words = child.splitn(3, ' ');
         let mut number = || words.next().unwrap().parse::<u64>().unwrap();
         let (case, num_edges) = (number(), number());
-        return load_within_budget(cases()[case as usize].clone(), Path::new(words.next().unwrap()), num_edges);
+        return load_within_budget(cases()[case as usize], Path::new(words.next().unwrap()), num_edges);
     }
     let dir = tempfile::tempdir().unwrap();
     let input = dir.path().join("edges.txt");

@@ -8,6 +8,7 @@ use anden_base::VertexId;
 use anden_graph::{Graph, GraphKind, Weight};
 
 use super::rows_of;
+use crate::Result;
 use crate::edge_rows::NoProperties;
 use crate::output_format::OutputContent::Edges;
 use crate::output_format::{
@@ -16,7 +17,6 @@ use crate::output_format::{
 use crate::write::Output;
 use crate::write_elements::{ElementWriter, WrittenRow, write_elements};
 use crate::write_mtx::MatrixRows;
-use crate::Result;
 
 /// Memory for one vertex: its number, whether the number is taken, and its place in the order of numbers.
 const VERTEX_BYTES: u64 = 9;
