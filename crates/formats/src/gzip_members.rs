@@ -8,7 +8,7 @@ use flate2::bufread::GzDecoder;
 
 /// The decompressed members of a file, one after the other.
 pub(crate) enum GzipMembers<R> {
-    Member(Box<GzDecoder<R>>),
+    Member(Box<GzDecoder<LateReader<R>>>),
     /// Between two members, or behind the last one. Whether zeros were met.
     Between(R, bool),
     /// Only while one state replaces another.
@@ -17,7 +17,37 @@ pub(crate) enum GzipMembers<R> {
 
 impl<R: BufRead> GzipMembers<R> {
     pub(crate) fn new(bytes: R) -> Self {
-        Self::Member(Box::new(GzDecoder::new(bytes)))
+        let mut decoder = Box::new(GzDecoder::new(LateReader(None)));
+        decoder.get_mut().0 = Some(bytes);
+        Self::Member(decoder)
+    }
+}
+
+/// A reader that its decoder gets after its creation. A creation that reads a part of a header and stalls cannot go on;
+/// a later read can.
+pub(crate) struct LateReader<R>(Option<R>);
+
+impl<R: Read> Read for LateReader<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Some(bytes) => bytes.read(into),
+            None => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+}
+
+impl<R: BufRead> BufRead for LateReader<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match &mut self.0 {
+            Some(bytes) => bytes.fill_buf(),
+            None => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    fn consume(&mut self, num_bytes: usize) {
+        if let Some(bytes) = &mut self.0 {
+            bytes.consume(num_bytes);
+        }
     }
 }
 
@@ -30,8 +60,10 @@ impl<R: BufRead> Read for GzipMembers<R> {
                     if num_bytes > 0 || into.is_empty() {
                         return Ok(num_bytes);
                     }
-                    if let Self::Member(decoder) = std::mem::replace(self, Self::Taken) {
-                        *self = Self::Between(decoder.into_inner(), false);
+                    if let Self::Member(decoder) = std::mem::replace(self, Self::Taken)
+                        && let Some(bytes) = decoder.into_inner().0
+                    {
+                        *self = Self::Between(bytes, false);
                     }
                 }
                 Self::Between(bytes, has_zeros) => {

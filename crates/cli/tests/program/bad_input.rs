@@ -112,9 +112,9 @@ pub fn gzip(content: impl AsRef<[u8]>) -> Vec<u8> {
 /// Regression: small files unpacked to gigabytes of scratch space before they were refused.
 #[test]
 fn packed_files_unpack_within_limits() {
-    let graph = gap_file(1, 2, &[0, 1, 1], &[1]);
+    let graph = gap_file(2, 2, &[0, 1, 2], &[1, 0]);
     let longer = [&graph[..], &[0; 1_000_000]].concat();
-    let weighted = graph.len() + 8;
+    let weighted = graph.len() + 16;
     let fault = format!("longer than the {weighted} bytes that its header promises");
     load_fails("graph.sg.gz", gzip(&longer), &[], &["graph.sg.gz", &fault]);
     load_fails("graph.sg.gz", gzip(&graph), &["--scratch-limit", "20"], &["graph.sg.gz", "20 B", "--scratch-limit"]);

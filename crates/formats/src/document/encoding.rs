@@ -9,6 +9,8 @@ use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8};
 const DECLARATION_BYTES: usize = 1 << 10;
 /// Bytes per read.
 const READ_BYTES: usize = 64 << 10;
+/// A decoder makes no progress in less room.
+const ROOM_BYTES: usize = 4;
 
 /// An encoding that is not known, or text that contradicts its encoding.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +30,8 @@ pub(crate) struct Utf8Reader {
     bytes: Vec<u8>,
     start: usize,
     decoder: DecoderState,
+    /// Text for which a read had no room.
+    text: Vec<u8>,
     has_ended: bool,
 }
 
@@ -41,7 +45,7 @@ enum DecoderState {
 
 impl Utf8Reader {
     pub(crate) fn new(reader: Box<dyn Read + Send>) -> Self {
-        Self { reader, bytes: Vec::new(), start: 0, decoder: DecoderState::Unknown, has_ended: false }
+        Self { reader, bytes: Vec::new(), start: 0, decoder: DecoderState::Unknown, text: Vec::new(), has_ended: false }
     }
 
     /// Reads up to `num_bytes` more, behind those that are left.
@@ -88,16 +92,31 @@ fn declared(bytes: &[u8]) -> Option<&[u8]> {
 
 impl Read for Utf8Reader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if into.is_empty() {
+            return Ok(0);
+        }
         if matches!(self.decoder, DecoderState::Unknown) {
             self.begin()?;
         }
         loop {
+            if !self.text.is_empty() {
+                let num_bytes = into.len().min(self.text.len());
+                into[..num_bytes].copy_from_slice(&self.text[..num_bytes]);
+                self.text.drain(..num_bytes);
+                return Ok(num_bytes);
+            }
             let is_empty = self.start == self.bytes.len();
             match &mut self.decoder {
                 DecoderState::Other(decoder) => {
                     let rest = &self.bytes[self.start..];
+                    let mut room = [0; ROOM_BYTES];
+                    let has_room = into.len() >= ROOM_BYTES;
+                    let output = if has_room { &mut *into } else { &mut room };
                     let (result, num_read, num_written) =
-                        decoder.decode_to_utf8_without_replacement(rest, into, self.has_ended);
+                        decoder.decode_to_utf8_without_replacement(rest, output, self.has_ended);
+                    if !has_room {
+                        self.text.extend_from_slice(&room[..num_written]);
+                    }
                     self.start += num_read;
                     if let DecoderResult::Malformed(..) = result {
                         let what = format!("the text is not in the declared encoding, {}", decoder.encoding().name());
@@ -108,10 +127,12 @@ impl Read for Utf8Reader {
                         // A decoder must not be called after its end.
                         self.decoder = DecoderState::Utf8;
                     }
-                    if num_written > 0 || is_done || into.len() < 4 {
-                        return Ok(num_written);
+                    match num_written {
+                        0 if is_done => return Ok(0),
+                        0 => self.fill(READ_BYTES)?,
+                        _ if has_room => return Ok(num_written),
+                        _ => {}
                     }
-                    self.fill(READ_BYTES)?;
                 }
                 _ if is_empty => return self.reader.read(into),
                 _ => {
