@@ -173,6 +173,8 @@ def layout(num_vertices: int, edges: NDArray[np.int64], *, seed: int = 1) -> Poi
         import igraph
     except ImportError:
         return force_layout(num_vertices, edges, seed=seed)
+    if num_vertices == 0:
+        return np.empty((0, 2))
     start = np.random.default_rng(operator.index(seed)).random((num_vertices, 2)).tolist()
     graph = igraph.Graph(n=num_vertices, edges=edges.tolist())
     return np.array(graph.layout_fruchterman_reingold(seed=start, grid="auto").coords).reshape(-1, 2)

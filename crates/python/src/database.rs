@@ -210,7 +210,7 @@ pub fn create(
     text_signature = "(path, *inputs, format='auto', directed=None, undirected=False, ordered=False, weights=False, \
             weight_type=None, weight_column=None, duplicates=None, multigraph=False, out_only=False, \
             ids=None, snapshots=1, first_share=None, seed=1, source_column=None, target_column=None, \
-            header='auto', delimiter=None, comment=None, trim=False, scratch_limit=None, columns=None, \
+            header='auto', delimiter=None, null=None, comment=None, trim=False, scratch_limit=None, columns=None, \
             edges=None, vertices=None, vertex_column=None, vertex_properties='all', properties=None, \
             property_types=None, \
             order='auto', io_order=False, on_error='stop', name=None, threads=0, memory=None)"

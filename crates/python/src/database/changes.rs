@@ -89,7 +89,8 @@ impl Database {
     #[pyo3(
         signature = (*inputs, **options),
         text_signature = "($self, *inputs, remove=None, name=None, maintenance=True, format='auto', duplicates=None, \
-            source_column=None, target_column=None, weight_column=None, header='auto', delimiter=None, comment=None, \
+            source_column=None, target_column=None, weight_column=None, header='auto', delimiter=None, null=None, \
+            comment=None, \
             trim=False, scratch_limit=None, columns=None, edges=None, vertices=None, vertex_column=None, \
             vertex_properties='all', properties=None, property_types=None, order='auto', \
             io_order=False, on_error='stop', directed=None, undirected=False, ordered=False, out_only=False, ids=None, \
