@@ -80,7 +80,7 @@ def text(values: Any) -> np.ndarray[Any, Any]:
 
 
 def read_matrix(path: Path, _: dict[str, Any]) -> Reading:
-    matrix = importlib.import_module("scipy.io").mmread(path)
+    matrix = importlib.import_module("scipy.io").mmread(path, spmatrix=False)
     shift = 0 if matrix.shape[0] == matrix.shape[1] else matrix.shape[0]
     num_vertices = matrix.shape[0] + shift * matrix.shape[1] // max(shift, 1)
     used = len(np.unique(np.concatenate([matrix.row, matrix.col + shift])))

@@ -2,6 +2,10 @@
 
 use std::ops::RangeInclusive;
 
+use anden_base::VertexId;
+use anden_graph::{Direction, Graph};
+use anden_kernels::query::Neighbors;
+
 /// The degree distribution of a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DegreeStatistics {
@@ -61,6 +65,17 @@ impl DegreeStatistics {
         };
         let bin = |(bin, num_vertices)| DegreeBin { degrees: range(bin), num_vertices };
         counts.into_iter().enumerate().map(bin).collect()
+    }
+}
+
+/// The length of a list, or of both.
+pub(crate) fn degree(lists: &impl Graph, is_directed: bool, vertex: VertexId, direction: Neighbors) -> u64 {
+    let of = |direction| lists.degree(direction, vertex) as u64;
+    match direction {
+        Neighbors::Both if is_directed => of(Direction::Out) + of(Direction::In),
+        // The one list of an undirected vertex serves both directions.
+        Neighbors::Out | Neighbors::Both => of(Direction::Out),
+        Neighbors::In => of(Direction::In),
     }
 }
 

@@ -28,7 +28,6 @@ use anden_snapshots::SnapshotView;
 
 use crate::{Error, Key, Result, View};
 
-pub use crate::prepare::{FormReport, PrepareReport};
 pub use parameters::{Parameter, Parameters};
 pub(crate) use top::keyed;
 

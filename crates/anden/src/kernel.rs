@@ -46,4 +46,5 @@ pub use anden_kernels::{
     scc, sssp, triangles, vertex_filter, vertex_map, wcc, weighted_edge_map,
 };
 
+pub use crate::prepare::{FormReport, PrepareReport};
 pub use crate::walk::{Tag, Walk};

@@ -1,11 +1,12 @@
 //! Questions about the neighborhood of a vertex: along edges of either direction, with distances and counts.
 
 use anden_base::VertexId;
-use anden_graph::{Direction, Graph};
+use anden_graph::Graph;
 use anden_kernels::query::{self, Neighbors};
 
+use crate::degrees::degree;
 use crate::job::keyed;
-use crate::query::{Path, PathLength, ShortestPaths};
+use crate::query::{Path, PathLength, PathOptions, ShortestPaths};
 use crate::{Key, Result, View};
 
 /// Runs a query along edges of a direction.
@@ -22,15 +23,6 @@ macro_rules! along {
             }),
         })
     };
-}
-
-/// Which paths [`View::path_with`] considers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PathOptions {
-    /// The edges that a path follows.
-    pub direction: Neighbors,
-    /// The most edges of a path; `None`: any number. The search goes no farther.
-    pub max_depth: Option<u32>,
 }
 
 /// All methods fail if a vertex does not exist ([`Error::NotFound`](crate::Error::NotFound)), if the direction needs
@@ -217,16 +209,5 @@ impl View {
         // Damaged lists look empty, so the degrees count only if this check passes.
         lists.check()?;
         keyed(self, found)
-    }
-}
-
-/// The length of a list, or of both.
-pub(crate) fn degree(lists: &impl Graph, is_directed: bool, vertex: VertexId, direction: Neighbors) -> u64 {
-    let of = |direction| lists.degree(direction, vertex) as u64;
-    match direction {
-        Neighbors::Both if is_directed => of(Direction::Out) + of(Direction::In),
-        // The one list of an undirected vertex serves both directions.
-        Neighbors::Out | Neighbors::Both => of(Direction::Out),
-        Neighbors::In => of(Direction::In),
     }
 }

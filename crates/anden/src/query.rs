@@ -9,8 +9,16 @@ use anden_kernels::sssp::DistanceValue;
 use crate::filter::{SingleLists, on_single};
 use crate::{Key, Result, View};
 
-pub use crate::neighborhood::PathOptions;
 pub use anden_engine::FoundEdge;
+
+/// Which paths [`View::path_with`] considers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathOptions {
+    /// The edges that a path follows.
+    pub direction: Neighbors,
+    /// The most edges of a path; `None`: any number. The search goes no farther.
+    pub max_depth: Option<u32>,
+}
 
 /// A path through the graph.
 #[derive(Clone, Debug, PartialEq)]

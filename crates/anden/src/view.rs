@@ -16,7 +16,7 @@ use anden_snapshots::{KeyRef, SnapshotView};
 use parking_lot::Mutex;
 
 use crate::cache::{CacheMoment, ViewCache};
-use crate::degrees::DegreeStatistics;
+use crate::degrees::{DegreeStatistics, degree};
 use crate::error::NotFound;
 use crate::filter::{Filter, FilteredPart, SingleLists, TestedLists, on_single};
 use crate::pinned::Pin;
@@ -564,9 +564,9 @@ impl View {
     pub fn degree_statistics(&self, direction: Neighbors) -> Result<DegreeStatistics> {
         self.require_lists_of(direction)?;
         let lists = self.all_lists()?;
-        let degree = |vertex| crate::neighborhood::degree(lists, self.is_directed(), vertex, direction);
+        let degree_of = |vertex| degree(lists, self.is_directed(), vertex, direction);
         let live = (0..self.vertex_bound() as VertexId).filter(|&vertex| lists.is_live(vertex));
-        let degrees = live.map(degree).collect();
+        let degrees = live.map(degree_of).collect();
         // Damaged lists look empty, so the degrees count only if this check passes.
         lists.check()?;
         Ok(DegreeStatistics::of(degrees))

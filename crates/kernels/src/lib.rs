@@ -24,6 +24,7 @@ pub mod scc;
 mod sources;
 pub mod sssp;
 pub mod stored;
+mod stored_arrays;
 mod transposed;
 pub mod triangles;
 mod vertex_subset;

@@ -16,8 +16,6 @@ use std::ops::{Deref, DerefMut};
 use anden_base::parallel::Pool;
 use anden_graph::{Graph, StoredFormKey, StoredFormReader};
 
-use crate::Context;
-
 /// The name of a form: its type, and the parameter that it was prepared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PreparationKey {
@@ -109,15 +107,16 @@ impl<'a, T: Any + Send + Default> PreparedForm<'a, T> {
     /// Reads the form that the database stores for `graph`, if it does. `decode` returns no form if the budget has no
     /// room for it.
     pub(crate) fn read(
-        ctx: &Context<'a>,
+        from: Option<Preparations<'a>>,
+        pool: &Pool,
         graph: &impl Graph,
         key: StoredFormKey,
         decode: impl Fn(&[&[u8]]) -> Result<Option<T>, String>,
         num_bytes: impl FnOnce(&T) -> u64,
     ) -> Option<Self> {
-        let origin = ctx.preparations?.origin::<T>(graph, key.parameter)?;
+        let origin = from?.origin::<T>(graph, key.parameter)?;
         let mut form = None;
-        origin.0.read_stored(key, ctx.pool, &mut |arrays| {
+        origin.0.read_stored(key, pool, &mut |arrays| {
             form = decode(arrays)?;
             Ok(())
         });

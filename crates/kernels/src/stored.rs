@@ -4,18 +4,13 @@
 //! the bytes may come from another program. [`prepare`] makes a form as a run would make it; a run that finds the form
 //! in its [cache](crate::PreparationCache::read_stored) copies it to memory.
 
-use anden_base::memory::zeroed_huge;
 use anden_graph::{Graph, StoredForm, StoredFormKey};
-use bytemuck::Pod;
 
 use crate::context::FIXED_BYTES;
 use crate::pagerank::StoredBins;
 use crate::transposed::{InLists, Transposed};
 use crate::triangles::oriented::Oriented;
 use crate::{Context, Result};
-
-/// Values that a worker copies at once.
-const GRAIN: usize = 1 << 16;
 
 /// Prepares a form of `graph`, and passes its arrays to `take`.
 ///
@@ -78,23 +73,6 @@ fn are_equal(made: &[Vec<&[u8]>], stored: &[&[u8]]) -> bool {
     made.len() == stored.len() && made.iter().zip(stored).all(|(pieces, stored)| is_equal(pieces, stored))
 }
 
-/// The arrays of a form that has `N`.
-pub(crate) fn arrays<'a, const N: usize>(arrays: &[&'a [u8]]) -> Result<[&'a [u8]; N], String> {
-    arrays.try_into().map_err(|_| format!("{N} arrays expected, {} found", arrays.len()))
-}
-
-/// The values of an array.
-pub(crate) fn values<T: Pod>(bytes: &[u8]) -> Result<&[T], String> {
-    bytemuck::try_cast_slice(bytes).map_err(|error| format!("an array of {} bytes: {error}", bytes.len()))
-}
-
-/// A copy of the values, made by all workers.
-pub(crate) fn copied<T: Pod + Send + Sync>(ctx: &Context<'_>, values: &[T]) -> Vec<T> {
-    let mut copy = zeroed_huge(values.len());
-    ctx.pool.for_each_part_mut(&mut copy, GRAIN, |start, part| part.copy_from_slice(&values[start..][..part.len()]));
-    copy
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +84,5 @@ mod tests {
         for stored in [&[&[1_u8, 2, 3][..]][..], &[&[1, 2, 3], &[4]], &[&[1, 2], &[]], &[&[1, 2, 4], &[]]] {
             assert!(!are_equal(&made, stored), "{stored:?}");
         }
-        assert!(values::<u32>(&[0; 7]).is_err() && arrays::<2>(&[&[]]).is_err());
     }
 }

@@ -11,7 +11,7 @@ use anden_graph::{
 };
 
 use crate::preparation::PreparedForm;
-use crate::stored::{arrays, copied, values};
+use crate::stored_arrays::{arrays, copied, values};
 use crate::vertex_subset::CHUNK;
 use crate::walk::for_each_arc;
 use crate::{Context, Result};
@@ -112,7 +112,7 @@ impl InLists {
     /// The in-lists that the database stores, if it does.
     fn read<'a>(ctx: &Context<'a>, graph: &impl Graph) -> Option<PreparedForm<'a, Self>> {
         let decode = |arrays: &[&[u8]]| Self::from_arrays(ctx, graph, arrays).map(Some);
-        PreparedForm::read(ctx, graph, STORED_KEY, decode, |_| Transposed::num_bytes(graph))
+        PreparedForm::read(ctx.preparations, ctx.pool, graph, STORED_KEY, decode, |_| Transposed::num_bytes(graph))
     }
 
     /// The arrays of the lists: their ends, and the sources.

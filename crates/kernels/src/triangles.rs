@@ -186,7 +186,7 @@ impl OrientedWithHubs {
             let (oriented, _) = Oriented::from_arrays(ctx, graph, num_hubs as u64, arrays)?;
             Ok(Some(Self::new(oriented, num_hubs)))
         };
-        PreparedForm::read(ctx, graph, Oriented::stored_key(num_hubs), decode, Self::num_bytes)
+        PreparedForm::read(ctx.preparations, ctx.pool, graph, Oriented::stored_key(num_hubs), decode, Self::num_bytes)
     }
 
     fn num_bytes(&self) -> u64 {

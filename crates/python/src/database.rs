@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anden::job::FormReport;
+use anden::kernel::FormReport;
 use anden::load::{InputPath, LoadReport};
 use anden::property::IndexKind;
 use anden::{GraphKind, KeyScheme, OpenOptions, Options, WeightType};

@@ -7,7 +7,6 @@ mod walk;
 
 use std::path::Path;
 
-use anden_base::checksum::{BLOCK_BYTES, CheckedBytes};
 use anden_base::parallel::Pool;
 use anden_base::storage::Storage;
 use anden_graph::{Direction, Graph};
@@ -19,9 +18,6 @@ use crate::{Result, names};
 use lives::Lives;
 use sums::AdjacencySums;
 use walk::AdjacencyVerifier;
-
-/// Bytes of a section that a worker verifies at once.
-const CHUNK_BYTES: usize = 256 * BLOCK_BYTES;
 
 /// Pages that a worker checks at once.
 const CHUNK_PAGES: usize = 8;
@@ -83,7 +79,7 @@ fn verify(storage: &dyn Storage, path: &Path, state: &PublishedState, pool: &Poo
     names.sort_unstable();
     // In the order of names, so that the first fault is always the same.
     for file in names.into_iter().map(|name| &state.files[name]) {
-        file.sections().try_for_each(|section| verify_section(section, pool))?;
+        file.verify(pool)?;
     }
     verify_preparations(storage, path, manifest, pool)?;
     for file in state.delta_files() {
@@ -103,11 +99,6 @@ fn verify(storage: &dyn Storage, path: &Path, state: &PublishedState, pool: &Poo
         num_arcs: newest.num_arcs * num_directions,
         unknown_files: unknown_files(storage, path, manifest)?,
     })
-}
-
-pub(crate) fn verify_section(section: &CheckedBytes, pool: &Pool) -> Result<()> {
-    let results = pool.map_chunks(0..section.bytes().len(), CHUNK_BYTES, |_, range| section.verify(range));
-    Ok(results.into_iter().collect::<anden_base::Result<()>>()?)
 }
 
 /// Walks from the base through all versions, and reads the oldest and the newest as readers do.

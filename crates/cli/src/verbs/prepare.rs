@@ -1,6 +1,6 @@
 //! `anden prepare`.
 
-use anden::job::{FormReport, PrepareReport};
+use anden::kernel::{FormReport, PrepareReport};
 use serde_json::json;
 
 use super::{open_to_write, session};

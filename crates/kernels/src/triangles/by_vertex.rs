@@ -20,7 +20,7 @@ use super::rows::HubRows;
 use super::{GRAIN, streamed};
 use crate::context::FIXED_BYTES;
 use crate::preparation::PreparedForm;
-use crate::stored::copied;
+use crate::stored_arrays::copied;
 use crate::{Context, Result};
 
 /// The number of vertices whose counts are added at a time.
@@ -86,7 +86,7 @@ impl RankedCopy {
             let (oriented, ranks) = Oriented::from_arrays(ctx, graph, num_hubs as u64, arrays)?;
             Ok(Some(Self { oriented, ranks: copied(ctx, ranks) }))
         };
-        PreparedForm::read(ctx, graph, Oriented::stored_key(num_hubs), decode, Self::num_bytes)
+        PreparedForm::read(ctx.preparations, ctx.pool, graph, Oriented::stored_key(num_hubs), decode, Self::num_bytes)
     }
 
     fn num_bytes(&self) -> u64 {

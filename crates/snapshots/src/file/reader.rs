@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anden_base::checksum::{BLOCK_BYTES, CheckedBytes, crc32c};
 use anden_base::mapped::{FileBytes, MappedSlice};
+use anden_base::parallel::Pool;
 use anden_base::storage::Storage;
 use bytemuck::Pod;
 
@@ -15,6 +16,9 @@ use super::{
 use crate::encoding::Decoder;
 use crate::options::DatabaseId;
 use crate::{Error, Result};
+
+/// Bytes of a section that a worker verifies at once.
+const CHUNK_BYTES: usize = 256 * BLOCK_BYTES;
 
 /// A file with verified header, directory, checksum lists and padding. Its sections are not verified yet.
 #[derive(Debug)]
@@ -86,6 +90,18 @@ impl FramedFile {
     /// All sections.
     pub fn sections(&self) -> impl Iterator<Item = &CheckedBytes> {
         self.sections.iter().map(|(_, section)| &**section)
+    }
+
+    /// Verifies all sections.
+    ///
+    /// # Errors
+    /// The first damaged block.
+    pub fn verify(&self, pool: &Pool) -> Result<()> {
+        for section in self.sections() {
+            let results = pool.map_chunks(0..section.bytes().len(), CHUNK_BYTES, |_, range| section.verify(range));
+            results.into_iter().collect::<anden_base::Result<()>>()?;
+        }
+        Ok(())
     }
 
     /// The section of this kind.

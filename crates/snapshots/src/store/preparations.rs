@@ -20,7 +20,6 @@ use super::state::{open_file, read_manifest};
 use crate::file::{FileKind, FileWriter, FramedFile, SectionKind, WrittenFile};
 use crate::manifest::{FileRecord, Manifest, PreparationRecord};
 use crate::options::DatabaseId;
-use crate::verify::verify_section;
 use crate::view::SnapshotView;
 use crate::{Error, Result, names};
 
@@ -178,7 +177,7 @@ impl StoredFormFile {
     pub fn verify(&self, pool: &Pool) -> Result<()> {
         // All bytes are needed at once, so the disk reads ahead of the checksums.
         self.0.sections().for_each(|section| section.bytes().advise(Advice::WillNeed));
-        self.0.sections().try_for_each(|section| verify_section(section, pool))
+        self.0.verify(pool)
     }
 
     /// The arrays of the form.

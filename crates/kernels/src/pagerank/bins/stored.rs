@@ -10,7 +10,7 @@ use bytemuck::cast_slice;
 
 use super::{BinRow, Bins, CellStart, MAX_PARTITION_BITS, MAX_PARTITIONS, PARTITION_BYTES, Score};
 use crate::preparation::PreparedForm;
-use crate::stored::{arrays, values};
+use crate::stored_arrays::{arrays, values};
 use crate::{Context, Error, Result};
 
 /// Bins that are made to be stored. Their slots are unused, so these are as small as possible.
@@ -50,7 +50,8 @@ impl<T: Score> Bins<T> {
     ) -> Option<PreparedForm<'a, Self>> {
         let key = StoredFormKey { form: StoredForm::Bins, parameter: bits.into() };
         PreparedForm::read(
-            ctx,
+            ctx.preparations,
+            ctx.pool,
             graph,
             key,
             |arrays| Self::from_arrays(ctx, graph, bits, arrays, state_bytes),

@@ -9,7 +9,7 @@ use anden_graph::{FormArrays, Graph, GraphKind, StoredForm, StoredFormKey};
 use bytemuck::cast_slice;
 
 use super::{GRAIN, LEN, Oriented, Slice};
-use crate::stored::{arrays, copied, values};
+use crate::stored_arrays::{arrays, copied, values};
 use crate::{Context, Result};
 
 impl Oriented {
