@@ -27,21 +27,26 @@ import numpy as np
 
 pd: Any = importlib.import_module("pandas")
 
-#: The formats of exports, and the ending of their files.
+#: The formats of exports but the CSV of bulk loaders, and the ending of their files.
 FORMATS = {
     "edgelist": ".txt",
     "csv": ".csv",
     "mtx": ".mtx",
     "parquet": ".parquet",
     "graphml": ".graphml",
+    "gexf": ".gexf",
+    "gml": ".gml",
+    "pajek": ".net",
+    "json": ".json",
+    "jsonl": ".jsonl",
     "gapbs": ".sg",
 }
 #: Formats whose vertices are numbers of rows: line N of the file of vertices is row N.
 NUMBERED = {"mtx", "gapbs"}
 #: Formats that hold vertices without edges themselves.
-WITH_VERTICES = {"graphml"}
+WITH_VERTICES = {"graphml", "gexf", "gml", "pajek", "json"}
 #: Formats that hold properties of edges.
-WITH_PROPERTIES = {"csv", "parquet", "graphml"}
+WITH_PROPERTIES = {"csv", "parquet", "graphml", "gexf", "gml", "json", "jsonl"}
 #: The bytes of the largest file that is read, unless the command says otherwise.
 LARGEST = 200_000_000
 
@@ -50,7 +55,7 @@ LARGEST = 200_000_000
 class Reading:
     """What another library finds in a file: pairs of keys as text, and vertices without edges."""
 
-    library: str
+    reader: str
     sources: np.ndarray[Any, Any]
     targets: np.ndarray[Any, Any]
     alone: int = 0
@@ -180,7 +185,13 @@ def facts(view: anden.View) -> dict[str, Any]:
 def rows(view: anden.View, *, properties: bool, keys: list[str] | None = None) -> list[tuple[str, ...]]:
     """The edges as sorted rows of text; `keys` translates ids."""
     columns = view.edges().to_numpy()
-    names = [name for name in columns if properties or name in ("source", "target", "weight")]
+    keys_and_weight = ("source", "target", "weight")
+    # A format without a schema drops a property that no edge has.
+    names = [
+        name
+        for name in columns
+        if name in keys_and_weight or (properties and not set(text(columns[name])) <= {"None", "nan", "NaT"})
+    ]
     as_text = [text(columns[name]) for name in names]
     if keys is not None:
         as_text[:2] = [np.array(keys)[column.astype(int)] for column in as_text[:2]]
@@ -237,9 +248,9 @@ def check(path: Path, formats: list[str]) -> tuple[str, list[str]]:
             done += f"; other reader: {type(error).__name__}: {str(error)[:80]}"
         else:
             theirs = reading.facts(directed=view.directed, multigraph=view.multigraph)
-            done += f"; compared with {reading.library}"
+            done += f"; compared with {reading.reader}"
             unlike = [name for name in ours if theirs[name] != ours[name]]
-            differing += [f"{reading.library}: {theirs[name]} {name} in place of {ours[name]}" for name in unlike]
+            differing += [f"{reading.reader}: {theirs[name]} {name} in place of {ours[name]}" for name in unlike]
     for name in formats:
         with tempfile.TemporaryDirectory() as folder:
             try:
