@@ -231,6 +231,17 @@ def test_prepared_forms_are_stored_and_used(tmp_path: Path) -> None:
             db.prepare()
 
 
+def test_backups_name_their_parents(tmp_path: Path) -> None:
+    with anden.create(tmp_path / "db") as db:
+        db.append([1, 2], [2, 3])
+        full = db.backup(tmp_path / "full")
+        assert full["parent"] is None and full["bytes"] == full["state_bytes"]
+        increment = db.backup(tmp_path / "increment.tar.zst", since=tmp_path / "full", limit_rate="1G")
+        assert increment["parent"] == full["backup"] and increment["bytes"] < full["bytes"]
+        with pytest.raises(anden.Error, match="exists already"):
+            db.backup(tmp_path / "full")
+
+
 def test_closed_databases_raise(db: anden.Database) -> None:
     g, tx = db.view(), db.transaction()
     changes = db.diff(1, 1)

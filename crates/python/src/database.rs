@@ -1,5 +1,6 @@
 //! Databases.
 
+mod backup;
 mod changes;
 mod inspect;
 

@@ -20,8 +20,10 @@ use crate::temp_file::TempFile;
 use crate::{Error, Result, names};
 
 mod deltas;
+mod restore;
 
 pub use deltas::{DeltasWriter, FinishedDeltas};
+pub use restore::{RestoredStore, StoreRestorer};
 
 /// Number of the base and of the dictionary part that a load writes.
 const FIRST: u32 = 1;

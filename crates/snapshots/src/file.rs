@@ -10,7 +10,7 @@ mod reader;
 mod writer;
 
 pub(crate) use reader::FramedFile;
-pub(crate) use writer::{FileWriter, WrittenFile};
+pub(crate) use writer::{FileWriter, WrittenFile, give_id};
 
 /// First bytes of every data file.
 pub(crate) const MAGIC: [u8; 4] = *b"ANDN";

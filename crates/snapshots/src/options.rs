@@ -1,5 +1,6 @@
 //! Options fixed when a database is created.
 
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -97,6 +98,12 @@ pub enum Retention {
 /// Identifies a database; every file contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DatabaseId(pub [u8; 16]);
+
+impl fmt::Display for DatabaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
 
 /// The id and time of a new database. With both fixed, equal input gives equal bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

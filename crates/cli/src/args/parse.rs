@@ -29,6 +29,11 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     parse_size(text).ok_or_else(|| "expected a size such as 512M or 4G".into())
 }
 
+/// Parses bytes a second, such as `50M`.
+pub fn rate(text: &str) -> Result<u64, String> {
+    bytes(text).and_then(|rate| if rate > 0 { Ok(rate) } else { Err("expected at least one byte a second".into()) })
+}
+
 /// Parses a time: `100ms`, `1.5s`; a bare number is milliseconds.
 pub fn time(text: &str) -> Result<Duration, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
