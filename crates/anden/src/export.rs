@@ -156,8 +156,8 @@ impl View {
         }
     }
 
-    /// Writes the graph as a folder, for example the Parquet tables of GraphFrames. The folder appears at `path` once all
-    /// its files are on disk. Returns the number of edges.
+    /// Writes the graph as a folder, for example the Parquet tables of GraphFrames. The folder appears at `path` once
+    /// all its files are on disk. Returns the number of edges.
     ///
     /// # Errors
     /// As [`export`](Self::export). The format is one file; `path` is a file, or a folder with files.

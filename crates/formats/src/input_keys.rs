@@ -12,7 +12,8 @@ use crate::{Error, InputPath, Result, readers};
 
 impl SourceOptions {
     /// The type of keys for these inputs if the caller states none. Keys are text with key spaces, if a header such as
-    /// `:ID` or `~id` stands above keys that are not numbers, and if columns of GraphFrames say so. Other keys are numbers.
+    /// `:ID` or `~id` stands above keys that are not numbers, and if columns of GraphFrames say so. Other
+    /// keys are numbers.
     ///
     /// Reads the beginning of each file. Faults of files are left to [`Source::open`](crate::Source::open).
     pub fn usual_keys(&self, inputs: &[InputPath]) -> KeyKind {

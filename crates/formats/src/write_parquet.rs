@@ -97,8 +97,8 @@ pub fn write_parquet_vertices<E: From<Error> + Send>(
     write_vertices_to(graph, &ColumnKeys::new(graph, kind, keys, pool)?, properties, pool, output)
 }
 
-/// Writes the pair of tables of GraphFrames: `vertices` with `id` and properties, `edges` with `src`, `dst`, `weight` if
-/// edges have weights, and properties. Each is a folder of parts. Returns the number of edges.
+/// Writes the pair of tables of GraphFrames: `vertices` with `id` and properties, `edges` with `src`, `dst`, `weight`
+/// if edges have weights, and properties. Each is a folder of parts. Returns the number of edges.
 ///
 /// Memory and errors are those of [`write_parquet_edges`].
 pub(crate) fn write_parquet_folder<E: From<Error> + Send>(

@@ -19,13 +19,8 @@ use crate::failure::{CommandFailure, Result, complain};
 
 /// Writes the graph to a file or to standard output.
 pub fn execute(global: &Global, args: &ExportArgs) -> Result {
+    check(global, args)?;
     let to_stdout = args.file == Path::new("-");
-    if to_stdout && global.json {
-        return Err(CommandFailure::Usage("export to - and --json both want standard output: give a file".into()));
-    }
-    if args.direction.is_given() && args.ego.is_none() {
-        return Err(CommandFailure::Usage("--in, --out and --both choose the steps of --ego, which is missing".into()));
-    }
     let format = format(args)?;
     if format.is_folder() {
         return execute_folder(global, args, format);
@@ -90,6 +85,17 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     }
     say_matrix_rows(global, args, format, &view)?;
     console.finish()
+}
+
+/// Refuses options that contradict each other.
+fn check(global: &Global, args: &ExportArgs) -> Result {
+    if args.file == Path::new("-") && global.json {
+        return Err(CommandFailure::Usage("export to - and --json both want standard output: give a file".into()));
+    }
+    if args.direction.is_given() && args.ego.is_none() {
+        return Err(CommandFailure::Usage("--in, --out and --both choose the steps of --ego, which is missing".into()));
+    }
+    Ok(())
 }
 
 /// Writes the graph to a folder of files.

@@ -1,4 +1,4 @@
-//! The Parquet tables of GraphFrames, as Spark reads and writes them: `vertices` with `id`, `edges` with `src` and `dst`.
+//! The Parquet tables of GraphFrames, as Spark reads and writes them: `vertices` with `id`, `edges` with `src`, `dst`.
 
 use super::parquet::memory_of_tables;
 use crate::Result;
