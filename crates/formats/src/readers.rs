@@ -11,6 +11,7 @@ mod gapbs;
 mod gexf;
 mod gml;
 mod graphalytics;
+mod graphframes;
 mod graphml;
 mod jsonl;
 mod matrix_market;
@@ -47,6 +48,7 @@ static READERS: &[&dyn InputFormat] = &[
     &jsonl::JsonLines,
     &bulk::NEO4J,
     &bulk::NEPTUNE,
+    &graphframes::GraphFrames,
 ];
 
 impl Format {
@@ -109,6 +111,11 @@ pub(crate) fn surely_of_content(text: &[u8]) -> Option<&'static dyn InputFormat>
 /// Opens an input of any format that a path names without being a file.
 pub(crate) fn open_missing(path: &Path, to: &mut InputCollector<'_>) -> Option<Result<()>> {
     READERS.iter().find_map(|reader| reader.open_missing(path, to))
+}
+
+/// Whether a folder of any format has keys that are text.
+pub(crate) fn has_text_keys(folder: &Path) -> bool {
+    READERS.iter().any(|reader| reader.has_text_keys(folder))
 }
 
 /// What an ending in lower case stands for, with its article where it has one.
