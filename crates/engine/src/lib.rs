@@ -25,8 +25,8 @@ mod workers;
 pub use anden_memtable::Op;
 pub use anden_snapshots::{
     ArcData, ChangedArc, DatabaseId, Dictionary, Direction, EdgeChanges, GraphOptions, Identity, IndexInfo, IndexKind,
-    Key, KeyRef, KeyScheme, MergeReport, MergeScope, Retention, SnapshotDiff, SnapshotInfo, SnapshotView, StorageStats,
-    StoredFormFile, StoredForms, VerifyReport,
+    Key, KeyRef, KeyScheme, MergeReport, MergeScope, Retention, SnapshotDiff, SnapshotInfo, SnapshotTag, SnapshotView,
+    StorageStats, StoredFormFile, StoredForms, VerifyReport,
 };
 pub use append::{AppendOptions, AppendReport, Changes, ExpectedGraph, ExpectedWeights, Maintenance};
 pub use commit::{CommitReceipt, ExclusiveCommit, PendingCommit};
