@@ -524,7 +524,7 @@ mod tests {
                 scene.step(&live, "published");
                 drop(writing);
             }
-            live.checkpoint(&scene.store, None).unwrap();
+            live.checkpoint(&scene.store, SnapshotTag::default()).unwrap();
             scene.look(&live, "at the end");
             for (view, expected) in scene.held {
                 assert!(edges(&view) == expected, "a view of before");
