@@ -47,7 +47,7 @@ use std::time::Instant;
 use anden_base::MAX_VERTICES;
 use anden_base::parallel::Pool;
 use anden_memtable::AdjacencyTable;
-use anden_snapshots::{Direction, GraphOptions, OverlayBase, PinnedFiles, SnapshotView, Store};
+use anden_snapshots::{Direction, GraphOptions, OverlayBase, PinnedFiles, SnapshotTag, SnapshotView, Store};
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 pub(crate) use apply::EdgeUpdate;
@@ -406,7 +406,7 @@ impl Live {
     pub(crate) fn write_guard_at_snapshot(&self, store: &Store) -> Result<SnapshotWriteGuard<'_>> {
         let order = self.snapshot_order();
         let mut guard = self.write_guard();
-        guard.write_snapshot(store, None)?;
+        guard.write_snapshot(store, SnapshotTag::default())?;
         Ok(SnapshotWriteGuard { guard, _order: order })
     }
 
