@@ -439,7 +439,7 @@ mod tests {
         let last = capacity() - 1;
         add(last as u64);
         let writing = live.write_guard().freeze().unwrap().unwrap();
-        writing.write(&scene.store, None, &Silent).unwrap();
+        writing.write(&scene.store, SnapshotTag::default(), &Silent).unwrap();
         add(1);
         let view = writing.prepare(&scene.store).unwrap();
         writing.publish(&view);
@@ -449,7 +449,7 @@ mod tests {
         let writing = live.write_guard().freeze().unwrap().unwrap();
         add(capacity() as u64 - 1);
         assert!(capacity() > last + 1);
-        writing.write(&scene.store, None, &Silent).unwrap();
+        writing.write(&scene.store, SnapshotTag::default(), &Silent).unwrap();
         writing.publish(&writing.prepare(&scene.store).unwrap());
         drop(writing);
         assert_eq!(live.view().unwrap().num_edges(), 4);
@@ -468,7 +468,7 @@ mod tests {
         add(10);
         let writing = live.write_guard().freeze().unwrap().unwrap();
         add(20);
-        writing.write(&scene.store, None, &Silent).unwrap();
+        writing.write(&scene.store, SnapshotTag::default(), &Silent).unwrap();
         add(30);
         let view = writing.prepare(&scene.store).unwrap();
         add(40);
@@ -490,7 +490,7 @@ mod tests {
                 let (mut scene, live) = (Scene::new(way as u64), Live::default());
                 scene.commit(&live, &place);
                 let writing = live.write_guard().freeze().unwrap().unwrap();
-                writing.write(&scene.store, None, &Silent).unwrap().unwrap();
+                writing.write(&scene.store, SnapshotTag::default(), &Silent).unwrap().unwrap();
                 let num_snapshots = scene.store.snapshots().len();
                 if is_followed {
                     scene.commit(&live, &place);
@@ -515,7 +515,7 @@ mod tests {
                 let immutable = scene.edges.clone();
                 let writing = live.write_guard().freeze().unwrap().unwrap();
                 scene.step(&live, "immutable");
-                let snapshot = writing.write(&scene.store, None, &Silent).unwrap().unwrap();
+                let snapshot = writing.write(&scene.store, SnapshotTag::default(), &Silent).unwrap().unwrap();
                 scene.step(&live, "written");
                 let view = writing.prepare(&scene.store).unwrap();
                 assert!(edges(&view) == immutable, "snapshot {}", snapshot.number);
