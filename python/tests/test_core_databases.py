@@ -462,6 +462,12 @@ def test_snapshots_have_times_of_their_data() -> None:
         datetime.datetime(2012, 5, 31, tzinfo=utc),
         datetime.datetime(2012, 6, 30, 16, tzinfo=utc),
     ]
+    assert db.view(snapshot="2012-04").num_edges == 1
+    assert repr(db.view(snapshot=datetime.date(2012, 5, 30))) == repr(db.view(snapshot=2))
+    assert repr(db.view(snapshot=datetime.datetime(2012, 6, 30, 18, tzinfo=zone))) == repr(db.view(snapshot=4))
+    assert repr(db.view(window=("2012-05", "2012-06"))) == repr(db.view(window=(3, 4)))
+    with pytest.raises(anden.NotFound, match="no snapshot is of 2012-03"):
+        db.view(snapshot="2012-03")
     with pytest.raises(anden.InvalidInput, match="2012-05'|2012-05\""):
         db.checkpoint(as_of="2012-05")
     with pytest.raises(TypeError, match="as_of"):

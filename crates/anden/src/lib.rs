@@ -59,6 +59,7 @@ mod prepare;
 mod replay;
 mod sliding_window;
 mod snapshot_id;
+mod snapshot_period;
 mod stored_values;
 mod transaction;
 mod view;

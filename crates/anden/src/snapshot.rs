@@ -7,6 +7,8 @@ use anden_formats::InputPath;
 use anden_snapshots::SnapshotView;
 
 use crate::error::NotFound;
+use crate::property::PropertyValue;
+use crate::snapshot_period::Period;
 use crate::{Database, Error, Result, View};
 
 pub use crate::diff::{Diff, DiffEdge, DiffProperty};
@@ -17,7 +19,7 @@ pub use anden_engine::{MergeReport, Retention, SnapshotInfo, SnapshotTag, Verify
 /// Methods that change the database fail if it is open for reading only, if the disk fails, or on cancellation. The
 /// database is then unchanged.
 impl Database {
-    /// The graph at a snapshot, by number or name.
+    /// The graph at a snapshot, by number, name or [time](SnapshotId::Name).
     ///
     /// # Errors
     /// [`Error::NotFound`]: the snapshot does not exist or was dropped; damage met on the way.
@@ -28,22 +30,56 @@ impl Database {
         Ok(self.opened(self.inner().snapshot(number)?, self.session(), name, &moment))
     }
 
-    /// The number of an existing snapshot, given by number or name.
+    /// The number of an existing snapshot, given by number, name or [time](SnapshotId::Name).
+    ///
+    /// ```
+    /// use anden::snapshot::SnapshotTag;
+    /// use anden::{Database, Options, Update};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.apply(&[Update::add_edge(1, 2)])?;
+    /// let as_of = SnapshotTag::parse_as_of("2012-04-30").ok();
+    /// db.checkpoint(SnapshotTag { name: Some("spring"), as_of })?;
+    /// assert_eq!((db.snapshot_number("spring")?, db.snapshot_number("2012-05")?), (1, 1));
+    /// assert!(db.snapshot_number("2012-03").is_err());
+    /// # Ok::<(), anden::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Error::NotFound`]: the snapshot does not exist or was dropped.
+    /// [`Error::NotFound`]: the snapshot does not exist or was dropped, or none is that old.
     pub fn snapshot_number(&self, snapshot: impl Into<SnapshotId>) -> Result<u32> {
+        self.find_snapshot(&snapshot.into(), |snapshots, period| {
+            snapshots.iter().rfind(|info| time_of(info) < period.end)
+        })
+    }
+
+    /// Finds a snapshot by number or name, else by `of_period`.
+    fn find_snapshot(
+        &self,
+        asked: &SnapshotId,
+        of_period: impl FnOnce(&[SnapshotInfo], Period) -> Option<&SnapshotInfo>,
+    ) -> Result<u32> {
         let snapshots = self.snapshots();
-        let asked = snapshot.into();
-        let found = match &asked {
+        let mut period = None;
+        let found = match asked {
             SnapshotId::Number(number) => snapshots.iter().find(|info| info.number == *number),
-            SnapshotId::Name(name) => snapshots.iter().find(|info| info.name.as_ref() == Some(name)),
+            SnapshotId::Name(name) => snapshots.iter().find(|info| info.name.as_ref() == Some(name)).or_else(|| {
+                period = Period::parse(name);
+                of_period(&snapshots, period?)
+            }),
         };
         found.map(|info| info.number).ok_or_else(|| {
-            let numbers: Vec<u32> = snapshots.iter().map(|info| info.number).collect();
-            let known = shown_numbers(&numbers);
-            let text = format!("snapshot {asked} does not exist or was dropped: there are {known}");
-            Error::not_found(NotFound::Snapshot(asked), text)
+            let text = match (period, snapshots.first(), snapshots.last()) {
+                (Some(_), Some(oldest), Some(newest)) => {
+                    let time = |info| PropertyValue::Timestamp(time_of(info));
+                    format!("no snapshot is of {asked}: they are from {} to {}", time(oldest), time(newest))
+                }
+                _ => {
+                    let numbers: Vec<u32> = snapshots.iter().map(|info| info.number).collect();
+                    format!("snapshot {asked} does not exist or was dropped: there are {}", shown_numbers(&numbers))
+                }
+            };
+            Error::not_found(NotFound::Snapshot(asked.clone()), text)
         })
     }
 
@@ -52,13 +88,27 @@ impl Database {
     /// added again unchanged is not in the window. If the window begins at the oldest snapshot, all its edges count as
     /// added. The window has all vertices of its last snapshot.
     ///
+    /// The ends are numbers, names or [times](SnapshotId::Name). A time at the start means the oldest snapshot from its
+    /// beginning on, so `2012-01..2012-03` has what the snapshots of these three months added.
+    ///
     /// # Errors
-    /// [`Error::NotFound`]: an end is not a snapshot; [`Error::InvalidInput`]: the window is reversed; damage met on
-    /// the way.
-    pub fn window(&self, window: RangeInclusive<u32>) -> Result<View> {
+    /// [`Error::NotFound`]: an end is not a snapshot, or none is of that time; [`Error::InvalidInput`]: the window is
+    /// reversed; damage met on the way.
+    pub fn window<S: Into<SnapshotId>>(&self, window: RangeInclusive<S>) -> Result<View> {
         let moment = self.moment();
-        let name = format!("window {}..{}", window.start(), window.end());
-        Ok(self.opened(self.inner().window(window)?, self.session(), name, &moment))
+        let (first, last) = window.into_inner();
+        let (first, last) = (first.into(), last.into());
+        let start = self
+            .find_snapshot(&first, |snapshots, period| snapshots.iter().find(|info| time_of(info) >= period.start))?;
+        let end = self.snapshot_number(last.clone())?;
+        let is_number = |id: &SnapshotId| matches!(id, SnapshotId::Number(_));
+        if start > end && !(is_number(&first) && is_number(&last)) {
+            let text =
+                format!("no snapshot is in {first}..{last}: it begins with snapshot {start} and ends with {end}");
+            return Err(Error::InvalidInput(text.into()));
+        }
+        let name = format!("window {start}..{end}");
+        Ok(self.opened(self.inner().window(start..=end)?, self.session(), name, &moment))
     }
 
     /// The changes from one snapshot to another. `to` may be the older one.
@@ -220,6 +270,11 @@ pub(crate) fn require_short(name: Option<&str>) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// The time of a snapshot's data, or else of its creation, in microseconds since 1970.
+fn time_of(info: &SnapshotInfo) -> i64 {
+    info.as_of.unwrap_or_else(|| i64::try_from(info.unix_time).unwrap_or(i64::MAX).saturating_mul(1_000_000))
 }
 
 /// Formats numbers as ranges: `1 to 4, 7`.
