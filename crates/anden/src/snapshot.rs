@@ -1,4 +1,4 @@
-//! Snapshots: append, read, compare, merge, drop, retain; and the types of their reports.
+//! Snapshots: append, read, compare, merge, drop, retain; and the types of their reports and of backups.
 
 use std::ops::RangeInclusive;
 
@@ -11,6 +11,7 @@ use crate::property::PropertyValue;
 use crate::snapshot_period::Period;
 use crate::{Database, Error, Result, View};
 
+pub use crate::backup::{BackupId, BackupOptions, BackupReport, DatabaseId, RestoreReport};
 pub use crate::diff::{Diff, DiffEdge, DiffProperty};
 pub use crate::sliding_window::SlidingWindow;
 pub use crate::snapshot_id::SnapshotId;

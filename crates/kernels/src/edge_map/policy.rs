@@ -38,8 +38,8 @@ const ARCS_OF_A_READ: u64 = READ_BYTES / size_of::<VertexId>() as u64;
 /// The state of the choice in one search.
 ///
 /// Each round goes in the direction that is expected to cost less. A push tests each arc of the frontier. A pull reads
-/// the list of each unvisited vertex up to its first neighbor in the frontier: if one in `k` of the unvisited arcs
-/// leads to the frontier, that is after `k` arcs, or at the end of a shorter list. So where lists are long, a pull pays
+/// the list of each unvisited vertex up to its first neighbor in the frontier. If one in `k` of the unvisited arcs leads
+/// to the frontier, that is after `k` arcs, or at the end of a shorter list. So where lists are long, a pull pays
 /// off as soon as the frontier is large. Where they are short, as in web graphs, it pays off late or never.
 ///
 /// Lists from a disk are read whole, however early a target is done. So a search from a disk pulls if a pull reads no
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pull_follows_without_a_sum_while_little_is_left() {
+    fn large_frontiers_pull_without_a_sum() {
         let mut beamer = Beamer::new(1000, 40_000);
         assert!(beamer.pulls(300, || 20_000));
         assert!(beamer.pulls(400, || unreachable!("more vertices than the 300 that are left")));

@@ -1,6 +1,6 @@
 //! Backups of a database.
 
-use anden::backup::BackupOptions;
+use anden::snapshot::BackupOptions;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
