@@ -226,8 +226,8 @@ impl Live {
         LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() }.hold()
     }
 
-    /// Pins the files of `store`, and opens the WAL that belongs to them. With the epoch of the last commit; `None` in
-    /// a reader, where the WAL tells. No WAL if nothing outlives the handle.
+    /// Pins the files of `store`, and opens the WAL that belongs to them. Returns both, and the epoch of the last
+    /// commit; a reader returns `None`, because only the WAL tells it. A database in memory has no WAL.
     ///
     /// # Errors
     /// The disk failed.
@@ -246,7 +246,8 @@ impl Live {
             let before = store.pin_files()?;
             let log = self.hold_log(store);
             let pinned = store.pin_files()?;
-            // A newer manifest removes segments. If it is still the same, the open segments lack no commit.
+            // A newer manifest removes segments. While the manifest stays, no segment vanishes before it is opened. The
+            // last attempt decides: the manifest that is pinned after the opening has the commits of removed segments.
             if pinned.manifest() == before.manifest() || num_attempts == MAX_ATTEMPTS {
                 let until = guard.as_ref().map(|_| self.epoch());
                 return Ok((pinned, Some(log?), until));
