@@ -61,27 +61,32 @@ impl Database {
         of_period: impl FnOnce(&[SnapshotInfo], Period) -> Option<&SnapshotInfo>,
     ) -> Result<u32> {
         let snapshots = self.snapshots();
-        let mut period = None;
-        let found = match asked {
-            SnapshotId::Number(number) => snapshots.iter().find(|info| info.number == *number),
-            SnapshotId::Name(name) => snapshots.iter().find(|info| info.name.as_ref() == Some(name)).or_else(|| {
-                period = Period::parse(name);
-                of_period(&snapshots, period?)
-            }),
+        if let Some(info) = snapshots.iter().find(|info| is_called(info, asked)) {
+            return Ok(info.number);
+        }
+        let period = match asked {
+            SnapshotId::Number(_) => None,
+            SnapshotId::Name(name) => Period::parse(name),
         };
-        found.map(|info| info.number).ok_or_else(|| {
-            let text = match (period, snapshots.first(), snapshots.last()) {
-                (Some(_), Some(oldest), Some(newest)) => {
+        let Some(period) = period else { return Err(missing(asked, &snapshots)) };
+        of_period(&snapshots, period).map(|info| info.number).ok_or_else(|| {
+            let text = match (snapshots.first(), snapshots.last()) {
+                (Some(oldest), Some(newest)) => {
                     let time = |info| PropertyValue::Timestamp(time_of(info));
                     format!("no snapshot is of {asked}: they are from {} to {}", time(oldest), time(newest))
                 }
-                _ => {
-                    let numbers: Vec<u32> = snapshots.iter().map(|info| info.number).collect();
-                    format!("snapshot {asked} does not exist or was dropped: there are {}", shown_numbers(&numbers))
-                }
+                _ => return missing(asked, &snapshots),
             };
             Error::not_found(NotFound::Snapshot(asked.clone()), text)
         })
+    }
+
+    /// The number of an existing snapshot, given by number or name. Changes of snapshots take no time: a second drop of
+    /// the name `2012-05-01` would drop an older snapshot.
+    fn number_of_called(&self, asked: &SnapshotId) -> Result<u32> {
+        let snapshots = self.snapshots();
+        let found = snapshots.iter().find(|info| is_called(info, asked));
+        found.map(|info| info.number).ok_or_else(|| missing(asked, &snapshots))
     }
 
     /// The edges that the snapshots of `window` added, both ends included. An edge is in the window if the last
@@ -212,12 +217,12 @@ impl Database {
         self.drop_snapshots(&[snapshot.into()]).map(|_| ())
     }
 
-    /// Drops snapshots, all of them or none. Returns their numbers in ascending order.
+    /// Drops snapshots by number or name, all of them or none. Returns their numbers in ascending order.
     ///
     /// # Errors
     /// As [`drop_snapshot`](Self::drop_snapshot).
     pub fn drop_snapshots(&self, snapshots: &[SnapshotId]) -> Result<Vec<u32>> {
-        let numbers = snapshots.iter().map(|snapshot| self.snapshot_number(snapshot.clone()));
+        let numbers = snapshots.iter().map(|snapshot| self.number_of_called(snapshot));
         let mut numbers = numbers.collect::<Result<Vec<_>>>()?;
         numbers.sort_unstable();
         // A number and a name may lead to one snapshot.
@@ -226,7 +231,7 @@ impl Database {
         Ok(numbers)
     }
 
-    /// Gives a snapshot another name; `None` takes its name away. Returns its number.
+    /// Gives a snapshot, by number or name, another name; `None` takes its name away. Returns its number.
     ///
     /// ```
     /// use anden::{Changes, Database, Options};
@@ -245,7 +250,7 @@ impl Database {
     /// [`Error::InvalidInput`]: the name is not valid.
     pub fn rename_snapshot(&self, snapshot: impl Into<SnapshotId>, name: Option<&str>) -> Result<u32> {
         require_short(name)?;
-        let number = self.snapshot_number(snapshot)?;
+        let number = self.number_of_called(&snapshot.into())?;
         self.inner().rename_snapshot(number, name)?;
         Ok(number)
     }
@@ -271,6 +276,21 @@ pub(crate) fn require_short(name: Option<&str>) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Whether a snapshot has this number or name.
+fn is_called(info: &SnapshotInfo, asked: &SnapshotId) -> bool {
+    match asked {
+        SnapshotId::Number(number) => info.number == *number,
+        SnapshotId::Name(name) => info.name.as_ref() == Some(name),
+    }
+}
+
+/// The error for a snapshot that does not exist.
+fn missing(asked: &SnapshotId, snapshots: &[SnapshotInfo]) -> Error {
+    let numbers: Vec<u32> = snapshots.iter().map(|info| info.number).collect();
+    let text = format!("snapshot {asked} does not exist or was dropped: there are {}", shown_numbers(&numbers));
+    Error::not_found(NotFound::Snapshot(asked.clone()), text)
 }
 
 /// The time of a snapshot's data, or else of its creation, in microseconds since 1970.

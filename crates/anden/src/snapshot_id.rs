@@ -8,7 +8,7 @@ pub enum SnapshotId {
     /// The name, or a time: a month (`2012-05`), a week of ISO 8601 (`2012-W18`), a day, an hour (`2012-05-03T10`), a
     /// minute or a second, in UTC without a zone. A snapshot with this name comes first. A time means the newest
     /// snapshot whose data is from before its end, by [`as_of`](crate::snapshot::SnapshotInfo::as_of), or else by its
-    /// creation.
+    /// creation. Drops and renames take no time.
     Name(String),
 }
 

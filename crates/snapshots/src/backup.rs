@@ -215,7 +215,7 @@ impl Store {
     /// showing its own.
     ///
     /// # Errors
-    /// As [`refresh`](Self::refresh), of a read-only handle.
+    /// A read-only handle: as [`refresh`](Self::refresh).
     pub fn pin_files(&self) -> Result<PinnedFiles> {
         let state = self.newest_state()?;
         let mut manifest = state.manifest.clone();

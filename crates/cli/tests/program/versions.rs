@@ -414,6 +414,9 @@ fn times_name_snapshots() {
     refused("--snapshot", "2012-13", &["snapshot 2012-13 does not exist"]);
     refused("--window", "2012-03..2012-03", &["no snapshot is in 2012-03..2012-03"]);
     refused("--window", "2013-01..2013-02", &["no snapshot is of 2013-01"]);
+    // A second drop of a name that looks like a time must not drop an older snapshot.
+    scene.anden(&["drop", "db", "2012-03"]).failed(&["snapshot 2012-03 does not exist"]);
+    scene.anden(&["rename", "db", "2012-03", "spring"]).failed(&["snapshot 2012-03 does not exist"]);
     // A name comes before a time.
     scene.anden(&["rename", "db", "4", "2012-02"]).succeeded();
     assert_eq!(num_edges(&["--snapshot", "2012-02"]).0, "snapshot 4");

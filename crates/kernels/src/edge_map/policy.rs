@@ -80,9 +80,10 @@ impl Beamer {
         // Rough degrees may sum to more than the arcs of the graph.
         self.unvisited_arcs = self.unvisited_arcs.saturating_sub(arcs);
         let tested_in_each_list = 1 + self.unvisited_arcs / arcs.max(1);
+        // The product saturates: 2^32 vertices times 2^33 arcs are more than 64 bits hold.
         let tested = match self.reads_whole_lists {
             true => self.unvisited_arcs,
-            false => self.unvisited_arcs.min(self.num_unvisited * tested_in_each_list),
+            false => self.unvisited_arcs.min(self.num_unvisited.saturating_mul(tested_in_each_list)),
         };
         self.pulling = arcs * Self::PUSH_COST > tested + self.num_unvisited * Self::LIST_COST;
         self.pulling
