@@ -53,7 +53,8 @@ pub struct Beamer {
 }
 
 impl Beamer {
-    /// The cost of an arc of a push, in arcs of a pull: it may write where other workers write.
+    /// The cost of an arc of a push, in arcs of a pull: it may write where other workers write. Measured, as the next
+    /// one: docs/decisions/0049-push-or-pull-by-cost.md.
     const PUSH_COST: u64 = 4;
     /// The cost of beginning a list in a pull, in arcs of a pull.
     const LIST_COST: u64 = 2;
