@@ -41,7 +41,7 @@ impl Database {
     /// db.apply(&[Update::add_edge(1, 2)])?;
     /// let as_of = SnapshotTag::parse_as_of("2012-04-30").ok();
     /// db.checkpoint(SnapshotTag { name: Some("spring"), as_of })?;
-    /// assert_eq!((db.snapshot_number("spring")?, db.snapshot_number("2012-05")?), (1, 1));
+    /// assert_eq!((db.snapshot_number("spring")?, db.snapshot_number("2012-05")?), (2, 2));
     /// assert!(db.snapshot_number("2012-03").is_err());
     /// # Ok::<(), anden::Error>(())
     /// ```
@@ -70,13 +70,12 @@ impl Database {
         };
         let Some(period) = period else { return Err(missing(asked, &snapshots)) };
         of_period(&snapshots, period).map(|info| info.number).ok_or_else(|| {
-            let text = match (snapshots.first(), snapshots.last()) {
-                (Some(oldest), Some(newest)) => {
-                    let time = |info| PropertyValue::Timestamp(time_of(info));
-                    format!("no snapshot is of {asked}: they are from {} to {}", time(oldest), time(newest))
-                }
-                _ => return missing(asked, &snapshots),
+            let times = || snapshots.iter().map(time_of);
+            let (Some(oldest), Some(newest)) = (times().min(), times().max()) else {
+                return missing(asked, &snapshots);
             };
+            let [oldest, newest] = [oldest, newest].map(PropertyValue::Timestamp);
+            let text = format!("no snapshot is of {asked}: they are from {oldest} to {newest}");
             Error::not_found(NotFound::Snapshot(asked.clone()), text)
         })
     }
