@@ -66,6 +66,7 @@ __all__ = [
     "kernels",
     "load",
     "open",
+    "restore",
     "run_command",
     "set_progress",
     "table_of",
@@ -80,6 +81,9 @@ def open(
     snapshots_only: bool = ...,
     io: Literal["mmap", "pread"] = ...,
     prefetch: str = ...,
+) -> Database: ...
+def restore(
+    path: _StrPath, *backups: _StrPath, limit_rate: int | str | None = ..., threads: int = ..., memory: int | str | None = ...
 ) -> Database: ...
 def create(
     path: _StrPath | None = ...,

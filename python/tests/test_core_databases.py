@@ -241,6 +241,14 @@ def test_backups_name_their_parents(tmp_path: Path) -> None:
         assert increment["parent"] == full["backup"] and increment["bytes"] < full["bytes"]
         with pytest.raises(anden.Error, match="exists already"):
             db.backup(tmp_path / "full")
+    backups = [tmp_path / "full", tmp_path / "increment.tar.zst"]
+    with anden.restore(tmp_path / "restored", *backups, threads=1) as restored:
+        assert list(restored.view().neighbors(2)) == [3]
+        restored.append([3], [4])
+    with pytest.raises(anden.Error, match="not named before it"):
+        anden.restore(tmp_path / "other", backups[1])
+    with pytest.raises(anden.InvalidInput, match="needs a backup"):
+        anden.restore(tmp_path / "other")
 
 
 def test_closed_databases_raise(db: anden.Database) -> None:
