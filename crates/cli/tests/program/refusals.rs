@@ -179,7 +179,6 @@ fn negative_numbers_are_refused_by_the_option() {
         (&["run", "db", "wcc", "--memory", "-1G"], "--memory"),
         (&[&run[..], &["--iterations", "-1"]].concat(), "--iterations"),
         (&[&run[..], &["--repeat", "-1"]].concat(), "--repeat"),
-        (&[&run[..], &["--window", "-1..1"]].concat(), "--window"),
         (&["run", "db", "bc", "--sources", "-1"], "--sources"),
         (&["run", "db", "bc", "--seed", "-1"], "--seed"),
         (&["load", "x", "small.txt", "--first-share", "-0.1"], "--first-share"),
@@ -194,6 +193,7 @@ fn negative_numbers_are_refused_by_the_option() {
         scene.anden(arguments).refused(&["invalid value", option]);
     }
     scene.anden(&["run", "db", "wcc", "--snapshot", "-1"]).failed(&["snapshot -1 does not exist"]);
+    scene.anden(&["run", "db", "wcc", "--window", "-1..1"]).failed(&["snapshot -1 does not exist"]);
     scene.anden(&["drop", "db", "-1"]).failed(&["snapshot -1 does not exist"]);
 }
 

@@ -409,11 +409,11 @@ fn times_name_snapshots() {
     assert_eq!(num_edges(&["--window", "2012-01..3"]), (json!("window 1..3"), json!(3)));
     assert_eq!(num_edges(&["--window", "2012-02-15..2012-04"]), (json!("window 3..4"), json!(2)));
     let refused =
-        |option: &str, value: &str, texts: &[&str]| scene.anden(&["run", "db", "wcc", option, value]).refused(texts);
-    refused("--snapshot", "2011-12", &["no snapshot is of 2011-12", "2012-01-31T00:00:00Z to 2012-04-01T00:00:00Z"]);
-    refused("--snapshot", "2012-13", &["snapshot 2012-13 does not exist"]);
-    refused("--window", "2012-03..2012-03", &["no snapshot is in 2012-03..2012-03"]);
-    refused("--window", "2013-01..2013-02", &["no snapshot is of 2013-01"]);
+        |option: &str, value: &str, texts: &[&str]| scene.anden(&["run", "db", "wcc", option, value]).failed(texts);
+    fails("--snapshot", "2011-12", &["no snapshot is of 2011-12", "2012-01-31T00:00:00Z to 2012-04-01T00:00:00Z"]);
+    fails("--snapshot", "2012-13", &["snapshot 2012-13 does not exist"]);
+    fails("--window", "2012-03..2012-03", &["no snapshot is in 2012-03..2012-03"]);
+    fails("--window", "2013-01..2013-02", &["no snapshot is of 2013-01"]);
     // A second drop of a name that looks like a time must not drop an older snapshot.
     scene.anden(&["drop", "db", "2012-03"]).failed(&["snapshot 2012-03 does not exist"]);
     scene.anden(&["rename", "db", "2012-03", "spring"]).failed(&["snapshot 2012-03 does not exist"]);
