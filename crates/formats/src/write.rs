@@ -72,6 +72,17 @@ impl<'a> Output<'a> {
         anden_base::Error::io("write", name, error).into()
     }
 
+    /// The path of a file beside this one, with another ending.
+    ///
+    /// # Errors
+    /// The name of this file lacks its ending, so that no file can stand beside it.
+    pub(crate) fn beside(&self, own: &str, other: &str) -> Result<PathBuf> {
+        match self.path.extension().is_some_and(|ending| ending == own) {
+            true => Ok(self.path.with_extension(other)),
+            false => Err(self.refuse(format!("expected a name that ends in .{own}, with .{other} beside it"))),
+        }
+    }
+
     pub(crate) fn refuse(&self, what: String) -> Error {
         Error::Input { path: self.path.clone(), what }
     }
