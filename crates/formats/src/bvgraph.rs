@@ -13,6 +13,8 @@
 mod decoder;
 mod encoder;
 mod properties;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use decoder::{BitSource, ListDecoder};
 pub(crate) use encoder::{BitSink, ListEncoder, MAX_REFERENCES};
