@@ -40,13 +40,14 @@ FORMATS = {
     "json": ".json",
     "jsonl": ".jsonl",
     "gapbs": ".sg",
+    "graphframes": "",
 }
 #: Formats whose vertices are numbers of rows: line N of the file of vertices is row N.
 NUMBERED = {"mtx", "gapbs"}
 #: Formats that hold vertices without edges themselves.
-WITH_VERTICES = {"graphml", "gexf", "gml", "pajek", "json"}
+WITH_VERTICES = {"graphml", "gexf", "gml", "pajek", "json", "graphframes"}
 #: Formats that hold properties of edges.
-WITH_PROPERTIES = {"csv", "parquet", "graphml", "gexf", "gml", "json", "jsonl"}
+WITH_PROPERTIES = {"csv", "parquet", "graphml", "gexf", "gml", "json", "jsonl", "graphframes"}
 #: The bytes of the largest file that is read, unless the command says otherwise.
 LARGEST = 200_000_000
 
@@ -207,7 +208,7 @@ def again(view: anden.View, name: str, folder: Path) -> Iterator[str]:
     file, vertices = folder / f"graph{FORMATS[name]}", folder / "vertices.csv"
     if name == "gapbs" and view.weighted:
         file = file.with_suffix(".wsg")
-    view.export(file, format=name, vertices=vertices)
+    view.export(file, format=name, vertices=None if name == "graphframes" else vertices)
     is_text = view.database.options["ids"] == "string"
     options: dict[str, Any] = {"directed": view.directed, "undirected": not view.directed, "format": name}
     options |= {"ids": "dense" if name in NUMBERED else "string" if is_text else "integer"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
 import subprocess
 import sys
@@ -231,6 +232,17 @@ def test_prepared_forms_are_stored_and_used(tmp_path: Path) -> None:
             db.prepare()
 
 
+def test_backups_name_their_parents(tmp_path: Path) -> None:
+    with anden.create(tmp_path / "db") as db:
+        db.append([1, 2], [2, 3])
+        full = db.backup(tmp_path / "full")
+        assert full["parent"] is None and full["bytes"] == full["state_bytes"]
+        increment = db.backup(tmp_path / "increment.tar.zst", since=tmp_path / "full", limit_rate="1G")
+        assert increment["parent"] == full["backup"] and increment["bytes"] < full["bytes"]
+        with pytest.raises(anden.Error, match="exists already"):
+            db.backup(tmp_path / "full")
+
+
 def test_closed_databases_raise(db: anden.Database) -> None:
     g, tx = db.view(), db.transaction()
     changes = db.diff(1, 1)
@@ -435,3 +447,22 @@ def test_snapshots_get_other_names() -> None:
     db.rename("monday", None)
     with pytest.raises(anden.NotFound, match="monday"):
         db.view(snapshot="monday")
+
+
+def test_snapshots_have_times_of_their_data() -> None:
+    db = anden.create(None)
+    db.append([1], [2], as_of="2012-04-30")
+    db.checkpoint(as_of=datetime.date(2012, 5, 31))
+    zone = datetime.timezone(datetime.timedelta(hours=2))
+    db.checkpoint(as_of=datetime.datetime(2012, 6, 30, 18, tzinfo=zone))
+    utc = datetime.timezone.utc
+    assert [snapshot.as_of for snapshot in db.snapshots()] == [
+        None,
+        datetime.datetime(2012, 4, 30, tzinfo=utc),
+        datetime.datetime(2012, 5, 31, tzinfo=utc),
+        datetime.datetime(2012, 6, 30, 16, tzinfo=utc),
+    ]
+    with pytest.raises(anden.InvalidInput, match="2012-05'|2012-05\""):
+        db.checkpoint(as_of="2012-05")
+    with pytest.raises(TypeError, match="as_of"):
+        db.checkpoint(as_of=5)  # type: ignore[arg-type]

@@ -179,3 +179,25 @@ def test_igraph_agrees(tmp_path: Path, ending: str) -> None:
     assert (back.vcount(), back.is_directed()) == (3, True)
     assert sorted(back.es["weight"]) == [0.5, 2.0, 3.0]
     assert sorted(edge.tuple for edge in back.es) == edges
+
+
+def test_graphframes_agree_with_pyarrow(tmp_path: Path) -> None:
+    pa: Any = pytest.importorskip("pyarrow")
+    pq: Any = pytest.importorskip("pyarrow.parquet")
+    folder, copy = tmp_path / "made", tmp_path / "written"
+    (folder / "edges").mkdir(parents=True)
+    pq.write_table(pa.table({"name": ["Ann", "Bob", "Cid"], "id": ["a", "b", "c"]}), folder / "vertices.parquet")
+    for part, ends in enumerate([("a", "b"), ("c", "c")]):
+        table = pa.table({"since": [2000 + part], "src": [ends[0]], "dst": [ends[1]], "weight": [0.5 + part]})
+        pq.write_table(table, folder / "edges" / f"part-{part}.parquet")
+    (folder / "edges" / "_SUCCESS").touch()
+    view = anden.load(None, folder, weights=True).view()
+    assert view.export(copy, format="graphframes") == 2
+    edges, vertices = pq.read_table(copy / "edges").to_pydict(), pq.read_table(copy / "vertices").to_pydict()
+    assert edges == {"src": ["a", "c"], "dst": ["b", "c"], "weight": [0.5, 1.5], "since": [2000, 2001]}
+    names = dict(zip(vertices["id"], vertices["name"], strict=True))
+    assert names == {"a": "Ann", "b": "Bob", "c": "Cid"}
+    with pytest.raises(anden.Error, match="new or empty folder"):
+        view.export(copy, format="graphframes")
+    with pytest.raises(anden.Error, match="vertices"):
+        view.export(tmp_path / "other", format="graphframes", vertices=tmp_path / "vertices.csv")

@@ -210,6 +210,7 @@ held = type("Later", (), {"release": lambda self: contended.held.release()})()
     repeated("results", "r.top(100_000); r.keys; repr(r)", "r = g.pagerank(details=True)"),
     Case("merge", LARGE, "\n    while True: db.append([1], [2]); db.merge()",
          "db.verify()\nassert db.view().num_edges in (before[0], before[0] + 1)"),
+    repeated("prepare", "db.prepare('pagerank', 'triangles', 'lcc', 'scc')", "db.merge()"),
     Case("transaction_queries", f"{LARGE}\ntx = db.transaction()",
          "\n    while True: tx.khop(1, 99); tx.fof(1); tx.path(1, 2); tx.reachable(2, 1); tx.vertices()",
          f"assert tx.has_vertex(1)\n{KEPT_TRANSACTION}\n{UNCHANGED}"),

@@ -7,8 +7,7 @@ use std::time::Duration;
 use anden_base::VertexId;
 use anden_engine::{CommitStats, Durability, ExclusiveCommit, LiveStats, Missing, Op};
 
-use crate::snapshot::SnapshotInfo;
-use crate::snapshot::require_short;
+use crate::snapshot::{SnapshotInfo, SnapshotTag, require_short};
 use crate::{Database, Error, Result};
 
 pub use anden_engine::{
@@ -213,22 +212,24 @@ impl Database {
         Ok(self.inner().apply(updates, Missing::Strict, self.session().pool())?)
     }
 
-    /// Makes a snapshot of everything committed.
+    /// Makes a snapshot of everything committed. `tag` is an optional name, or a [`SnapshotTag`] with the time of the
+    /// data.
     ///
     /// Cost: grows with the changes since the newest snapshot. Readers and commits go on meanwhile; later commits are
     /// not in this snapshot.
     ///
     /// # Errors
     /// The name is invalid or taken, or the disk fails. Committed changes stay committed.
-    pub fn checkpoint(&self, name: Option<&str>) -> Result<SnapshotInfo> {
+    pub fn checkpoint<'a>(&self, tag: impl Into<SnapshotTag<'a>>) -> Result<SnapshotInfo> {
         // The engine's message would repeat a long name in full.
-        require_short(name)?;
+        let tag = tag.into();
+        require_short(tag.name)?;
         self.cache().yield_budget(self.session());
         if self.live_stats().delta_bytes == 0 {
             // With pending changes, the engine checks the budget for the whole checkpoint.
             self.session().require_writer("a snapshot", 0)?;
         }
-        Ok(self.inner().checkpoint(name)?)
+        Ok(self.inner().checkpoint(tag)?)
     }
 
     /// Sets the memtable size in bytes that starts a checkpoint in the background; initially 64 MB. The size grows

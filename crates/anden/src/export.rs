@@ -156,6 +156,21 @@ impl View {
         }
     }
 
+    /// Writes the graph as a folder, for example the Parquet tables of GraphFrames. The folder appears at `path` once
+    /// all its files are on disk. Returns the number of edges.
+    ///
+    /// # Errors
+    /// As [`export`](Self::export). The format is one file; `path` is a file, or a folder with files.
+    pub fn export_folder(&self, format: ExportFormat, path: &Path) -> Result<u64> {
+        let graph = self.exported()?;
+        let num_workers = self.workers_of_export(format.memory(&graph))?;
+        anden_formats::write_folder(path, self.context().progress, |folder| match num_workers {
+            // The budget has room for one worker only.
+            1 => format.write_folder(&ExportedView { pool: &Pool::new(1)?, ..graph }, folder),
+            _ => format.write_folder(&graph, folder),
+        })
+    }
+
     fn exported(&self) -> Result<ExportedView<'_>> {
         Ok(ExportedView { view: self, lists: self.all_lists()?, pool: self.session().pool() })
     }

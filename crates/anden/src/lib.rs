@@ -21,10 +21,12 @@
 //! - [`property`]: values, types and indexes;
 //! - [`job`], [`query`] and [`tables`]: the table of algorithms, and answers;
 //! - [`changes`] and [`snapshot`]: options and reports of changes, and of versions;
+//! - [`backup`]: options and reports of backup and restore;
 //! - [`error`], [`session`] and [`stats`]: kinds of failures, shared threads, counters.
 
 #![forbid(unsafe_code)]
 
+pub mod backup;
 pub mod changes;
 pub mod error;
 pub mod export;

@@ -12,7 +12,7 @@ use crate::{Database, Error, Result, View};
 pub use crate::diff::{Diff, DiffEdge, DiffProperty};
 pub use crate::sliding_window::SlidingWindow;
 pub use crate::snapshot_id::SnapshotId;
-pub use anden_engine::{MergeReport, Retention, SnapshotInfo, VerifyReport};
+pub use anden_engine::{MergeReport, Retention, SnapshotInfo, SnapshotTag, VerifyReport};
 
 /// Methods that change the database fail if it is open for reading only, if the disk fails, or on cancellation. The
 /// database is then unchanged.

@@ -3,6 +3,7 @@
 //! Shell completions and man pages are generated from this definition.
 
 mod ask;
+mod backup;
 mod index;
 mod live;
 mod load;
@@ -17,6 +18,7 @@ use std::sync::LazyLock;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 pub use ask::{ExportArgs, InfoArgs, Listing, Query, QueryArgs, QuestionLine, Selection, VertexDirection};
+pub use backup::{BackupArgs, RestoreArgs};
 pub use index::{IndexAction, IndexArgs};
 pub use live::{ApplyArgs, CheckpointArgs};
 pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadHeader, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
@@ -103,6 +105,8 @@ pub enum Verb {
     Rename(RenameArgs),
     Diff(DiffArgs),
     Retain(RetainArgs),
+    Backup(BackupArgs),
+    Restore(RestoreArgs),
     /// Print shell completions
     #[command(after_help = "Examples:\n  anden completions bash > ~/.local/share/bash-completion/completions/anden")]
     Completions {

@@ -1,6 +1,7 @@
 //! The verbs: each calls the library and prints the result.
 
 mod append;
+mod backup;
 mod batch;
 mod degrees;
 mod diff;
@@ -61,6 +62,8 @@ pub fn execute(cli: Cli) -> Result {
         Verb::Rename(args) => versions::rename(global, &args),
         Verb::Diff(args) => diff::execute(global, &args),
         Verb::Retain(args) => versions::retain(global, &args),
+        Verb::Backup(args) => backup::backup(global, &args),
+        Verb::Restore(args) => backup::restore(global, &args),
     }
 }
 

@@ -23,7 +23,7 @@ use anden_base::progress::Progress;
 use anden_formats::{InputPath, Source, SourceSummary};
 use anden_graph::GraphKind;
 use anden_graph::property::PropertySchema;
-use anden_snapshots::{GraphOptions, SnapshotView};
+use anden_snapshots::{GraphOptions, SnapshotTag, SnapshotView};
 
 pub use changes::Changes;
 pub use options::{AppendOptions, AppendReport, ExpectedGraph, ExpectedWeights, Maintenance};
@@ -102,7 +102,7 @@ fn append(
     let added = read_source(append.reading(), &mut source)?;
     let mut source = Source::open(&options.remove, options.removals(graph))?;
     let removed = read_source(AppendContext { graph: &unweighted(graph), ..append.reading() }, &mut source)?;
-    append.finish(added, removed, expand, options.name.as_deref())
+    append.finish(added, removed, expand, options.tag())
 }
 
 /// Appends changes that a program makes.
@@ -121,7 +121,7 @@ fn append_changes(
     require_edge_properties(graph, &added.edge_schema)?;
     let removed = removed_by(AppendContext { graph: &unweighted(graph), ..append.reading() }, changes)?;
     let name = changes.name.as_deref().or(options.name.as_deref());
-    append.finish(added, removed, Expand::of(graph, false), name)
+    append.finish(added, removed, Expand::of(graph, false), SnapshotTag { name, ..options.tag() })
 }
 
 /// Refuses edge properties for a graph without them.
@@ -178,7 +178,7 @@ impl<'a> Append<'a> {
     }
 
     /// Makes a snapshot, and merges if a merge is due.
-    fn finish(&self, added: Requests, removed: Requests, expand: Expand, name: Option<&str>) -> Result<AppendReport> {
+    fn finish(&self, added: Requests, removed: Requests, expand: Expand, tag: SnapshotTag<'_>) -> Result<AppendReport> {
         let Self { database, pool, progress, .. } = *self;
         let store = database.store();
         let summary = joined(&added.summary, &removed.summary);
@@ -191,7 +191,7 @@ impl<'a> Append<'a> {
         let mut input = InputReport { duplicates, comment_lines, ..added.input.clone() };
         let mut notes = [&added.notes[..], &removed.notes].concat();
         notes.extend(input.note_on_loops(database.options().ordered));
-        let (written, asked) = self.make_snapshot(added, removed, expand, name)?;
+        let (written, asked) = self.make_snapshot(added, removed, expand, tag)?;
         let snapshot = written.snapshot;
         // Repeated values are noted for files only: a program sets them on purpose.
         if self.options.source.has_files(self.inputs) {
@@ -232,7 +232,7 @@ impl<'a> Append<'a> {
         added: Requests,
         removed: Requests,
         expand: Expand,
-        name: Option<&str>,
+        tag: SnapshotTag<'_>,
     ) -> Result<(WrittenSnapshot, Asked)> {
         let Self { database, pool, progress, .. } = *self;
         let (store, live) = (database.store(), database.live());
@@ -247,7 +247,7 @@ impl<'a> Append<'a> {
         let (set, asked) = self.change_set(&store.view()?, added, removed, expand)?;
         progress.check()?;
         progress.stage("change", None);
-        let written = guard.append(store, set, name, pool, progress)?;
+        let written = guard.append(store, set, tag, pool, progress)?;
         // The guards are dropped before maintenance, so that commits go on during a merge.
         drop((guard, alone));
         Ok((written, asked))

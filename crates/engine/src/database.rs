@@ -12,7 +12,7 @@ use anden_formats::InputPath;
 use anden_graph::Graph;
 use anden_snapshots::{
     Dictionary, DictionaryKeys, EdgeChanges, GraphOptions, KeyScheme, MergeReport, MergeScope, Retention, SnapshotDiff,
-    SnapshotInfo, SnapshotView, StorageStats, Store, VerifyReport,
+    SnapshotInfo, SnapshotTag, SnapshotView, StorageStats, Store, VerifyReport,
 };
 use parking_lot::Mutex;
 
@@ -288,11 +288,11 @@ impl Engine {
     /// The handle cannot write; the name is invalid or taken; the memory does not suffice
     /// ([`set_memory`](Self::set_memory)); or the disk failed. Commits are kept. If commits came meanwhile, the next
     /// call first makes a snapshot of the changes that failed here.
-    pub fn checkpoint(&self, name: Option<&str>) -> Result<SnapshotInfo> {
+    pub fn checkpoint<'a>(&self, tag: impl Into<SnapshotTag<'a>>) -> Result<SnapshotInfo> {
         self.require_writer()?;
         // A snapshot that does not fit is refused before it begins.
         self.live.require_memory(&self.store)?;
-        let snapshot = self.live.checkpoint(&self.store, name)?;
+        let snapshot = self.live.checkpoint(&self.store, tag.into())?;
         self.background.has_succeeded();
         Ok(snapshot)
     }

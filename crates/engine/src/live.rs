@@ -47,7 +47,7 @@ use std::time::Instant;
 use anden_base::MAX_VERTICES;
 use anden_base::parallel::Pool;
 use anden_memtable::AdjacencyTable;
-use anden_snapshots::{Direction, GraphOptions, OverlayBase, SnapshotView, Store};
+use anden_snapshots::{Direction, GraphOptions, OverlayBase, PinnedFiles, SnapshotTag, SnapshotView, Store};
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 pub(crate) use apply::EdgeUpdate;
@@ -79,6 +79,8 @@ use crate::validation::{HUGE_BATCH, ReadKey, VersionTable};
 const SPARE_VERTICES: usize = 1 << 16;
 /// Bits that an overlay base takes for each vertex and direction, whether its list changes or not.
 const OVERLAY_BASE_BITS: u64 = 10;
+/// Attempts to find files and the WAL that belongs to them while a writer publishes.
+const MAX_ATTEMPTS: usize = 1000;
 /// A checkpoint is also due once the WAL has this many times the due bytes, because recovery reads it. Changes to and
 /// fro take little memory, but WAL.
 const LOG_SHARE: u64 = 16;
@@ -222,6 +224,34 @@ impl Live {
     /// As [`LogPlace::hold`].
     pub(crate) fn hold_log<'a>(&self, store: &'a Store) -> Result<HeldLog<'a>> {
         LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() }.hold()
+    }
+
+    /// Pins the files of `store`, and opens the WAL that belongs to them. With the epoch of the last commit; `None` in
+    /// a reader, where the WAL tells. No WAL if nothing outlives the handle.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub(crate) fn pin_files<'a>(&self, store: &'a Store) -> Result<(PinnedFiles, Option<HeldLog<'a>>, Option<u64>)> {
+        if !store.is_read_only() && self.log.is_none() {
+            return Ok((store.pin_files()?, None, None));
+        }
+        // The write guard keeps commits from the WAL, so that it ends with the last one that is published.
+        let guard = (!store.is_read_only()).then(|| self.write_guard());
+        let mut num_attempts = 0;
+        loop {
+            num_attempts += 1;
+            if let Some(log) = &self.log {
+                log.write()?;
+            }
+            let before = store.pin_files()?;
+            let log = self.hold_log(store);
+            let pinned = store.pin_files()?;
+            // A newer manifest removes segments. If it is still the same, the open segments lack no commit.
+            if pinned.manifest() == before.manifest() || num_attempts == MAX_ATTEMPTS {
+                let until = guard.as_ref().map(|_| self.epoch());
+                return Ok((pinned, Some(log?), until));
+            }
+        }
     }
 
     /// Shows the commits in the WAL of `store` that are not shown yet, and writes nothing.
@@ -376,7 +406,7 @@ impl Live {
     pub(crate) fn write_guard_at_snapshot(&self, store: &Store) -> Result<SnapshotWriteGuard<'_>> {
         let order = self.snapshot_order();
         let mut guard = self.write_guard();
-        guard.write_snapshot(store, None)?;
+        guard.write_snapshot(store, SnapshotTag::default())?;
         Ok(SnapshotWriteGuard { guard, _order: order })
     }
 

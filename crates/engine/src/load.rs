@@ -50,7 +50,7 @@ use anden_base::progress::Progress;
 use anden_base::storage::Storage;
 use anden_formats::{InputPath, SerializedGraph, Source, Span};
 use anden_graph::{GraphKind, WeightType};
-use anden_snapshots::{ArcData, KeyScheme, Store, StoreBuilder};
+use anden_snapshots::{ArcData, KeyScheme, SnapshotTag, Store, StoreBuilder};
 
 pub use options::{Duplicates, IdOrder, LoadOptions};
 pub(crate) use report::note_on_repeated;
@@ -120,15 +120,15 @@ pub(crate) fn load(
     progress.check()?;
     // Before the publication, so that a refused input leaves no snapshot behind.
     refuse_unlisted(&source, &built, &options)?;
-    let name = options.name.as_deref();
+    let tag = SnapshotTag { name: options.name.as_deref(), as_of: options.as_of };
     let store = match spreader {
-        None => builder.publish(built.base, built.dictionary, built.num_edges, name)?,
+        None => builder.publish(built.base, built.dictionary, built.num_edges, tag)?,
         Some(spreader) => {
             let deltas = spreader.write(&builder, built.num_vertices as usize, progress)?;
-            let mut names = vec![None; options.spread.num_snapshots as usize];
-            // The name is that of the last snapshot, which has all edges.
-            names[options.spread.num_snapshots as usize - 1] = name;
-            builder.publish_many(built.base, built.dictionary, built.num_edges, deltas, &names)?
+            let mut tags = vec![SnapshotTag::default(); options.spread.num_snapshots as usize];
+            // The tag is that of the last snapshot, which has all edges.
+            tags[options.spread.num_snapshots as usize - 1] = tag;
+            builder.publish_many(built.base, built.dictionary, built.num_edges, deltas, &tags)?
         }
     };
     let mut input = InputReport::new(source.facts(), &built.summary, built.num_loops, options.duplicates);

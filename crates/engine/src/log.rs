@@ -12,6 +12,7 @@
 //! Records follow each other without a gap, within a segment and across segments. Segments that a snapshot covers are
 //! removed.
 
+mod copy;
 mod durability;
 mod format;
 mod mark;
@@ -29,8 +30,10 @@ use anden_base::storage::Storage;
 use anden_snapshots::{DatabaseId, WriterLock};
 use parking_lot::{Condvar, Mutex};
 
+pub(crate) use copy::SegmentCopy;
 pub use durability::Durability;
 pub(crate) use durability::SharedDurability;
+pub(crate) use mark::mark_bytes;
 pub(crate) use read::{HeldLog, LogPlace, LoggedGroup, Lsn, WalScan};
 
 use self::format::{GROUP_HEADER_BYTES, GroupHeader, group_bytes, seed_of};

@@ -85,10 +85,15 @@ pub(crate) trait InputFormat: Sync {
         input.bad(&format!("what is to be removed is read from lists and CSV, found the format {}", self.name()))
     }
 
-    /// Opens an input that a path names without being a file, such as the common prefix of several files. `None` if the
-    /// path names none.
+    /// Opens an input that a path names without being a file, such as a folder or the common prefix of several files.
+    /// `None` if the path names none.
     fn open_missing(&self, _path: &Path, _to: &mut InputCollector<'_>) -> Option<Result<()>> {
         None
+    }
+
+    /// Whether a folder has this format, and its files say that keys are text.
+    fn has_text_keys(&self, _folder: &Path) -> bool {
+        false
     }
 
     /// Whether every file under an ending of this format is a list of blank-separated keys, whatever the keys contain.

@@ -11,8 +11,9 @@ use crate::table::{LdbcTable, StatedKeys, stated_keys};
 use crate::{Error, InputPath, Result, readers};
 
 impl SourceOptions {
-    /// The type of keys for these inputs if the caller states none. Keys are text with key spaces, and if a header such
-    /// as `:ID` or `~id` stands above keys that are not numbers. Other keys are numbers.
+    /// The type of keys for these inputs if the caller states none. Keys are text with key spaces, if a header such as
+    /// `:ID` or `~id` stands above keys that are not numbers, and if columns of GraphFrames say so. Other
+    /// keys are numbers.
     ///
     /// Reads the beginning of each file. Faults of files are left to [`Source::open`](crate::Source::open).
     pub fn usual_keys(&self, inputs: &[InputPath]) -> KeyKind {
@@ -25,6 +26,9 @@ impl SourceOptions {
         let mut before: Option<StatedKeys> = None;
         for path in self.paths(inputs) {
             let InputPath::File(path) = path else { continue };
+            if path.is_dir() && readers::has_text_keys(path) {
+                return KeyKind::String;
+            }
             let (of_file, has_text) = if let Some(table) = self.parquet_table(path, has_relations) {
                 (table.said.spaces, Some(false))
             } else if let Some(stated) = self.stated_keys(path, before.as_ref()) {

@@ -45,8 +45,10 @@ mod opened;
 mod opening;
 mod options;
 mod outcome;
+mod output_folder;
 mod output_format;
 mod parquet;
+mod parquet_parts;
 mod part;
 mod probe;
 mod read_gapbs;
@@ -87,6 +89,7 @@ pub use options::{
     ColumnName, EdgeInput, HeaderRule, InputColumns, KeyKind, LABEL_SEPARATOR, LABELS_PROPERTY, LoneKeys, OnError,
     SourceFacts, SourceOptions, SourceSummary, TYPE_PROPERTY, VertexInput, WantedProperties, parse_delimiter,
 };
+pub use output_folder::{OutputFolder, write_folder};
 pub use output_format::{ExportedGraph, KeptParts, OutputContent, OutputMemory, ValueOfVertex};
 pub use read_gapbs::read_gapbs;
 pub use serialized::SerializedGraph;

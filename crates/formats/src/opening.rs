@@ -26,10 +26,10 @@ fn open_input(input: &InputPath, to: &mut InputCollector<'_>) -> Result<()> {
     }
     let are_removals = to.options.lone_keys == LoneKeys::Vertices;
     let given = to.options.format.map(readers::reader);
-    // A missing path may be the common prefix of several files.
+    // A missing path may be the common prefix of several files, and a folder may hold them.
     if let InputPath::File(path) = input
         && !are_removals
-        && !path.exists()
+        && (path.is_dir() || !path.exists())
     {
         let opened = match given {
             Some(reader) => reader.open_missing(path, to),

@@ -12,6 +12,7 @@ use anden_graph::{Graph, WeightedEdges};
 
 use crate::edge_rows::WrittenProperties;
 use crate::options::KeyKind;
+use crate::output_folder::OutputFolder;
 use crate::write::Output;
 use crate::write_values::{ValueColumn, VertexValue};
 use crate::{Error, Result};
@@ -143,6 +144,11 @@ pub(crate) trait OutputFormat: Sync + RefUnwindSafe {
         false
     }
 
+    /// Whether a graph is a folder of files.
+    fn is_folder(&self) -> bool {
+        false
+    }
+
     /// The parts of a graph that the format keeps.
     fn kept(&self) -> KeptParts;
 
@@ -168,7 +174,20 @@ pub(crate) trait GraphWriter<G: ExportedGraph>: OutputFormat {
     /// # Errors
     /// Those of keys, properties and output; damage of the graph. The format cannot hold the graph.
     fn write(&self, _graph: &G, _output: &mut Output<'_>) -> Result<u64, G::Error> {
-        Err(misfit(self.name(), OutputContent::Edges).into())
+        match self.is_folder() {
+            true => {
+                Err(Error::Parameter(format!("cannot write one file: the format {} is a folder", self.name())).into())
+            }
+            false => Err(misfit(self.name(), OutputContent::Edges).into()),
+        }
+    }
+
+    /// Writes edges and vertices to a folder. Returns the number of edges.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write). The format is no folder.
+    fn write_folder(&self, _graph: &G, _folder: &OutputFolder<'_>) -> Result<u64, G::Error> {
+        Err(Error::Parameter(format!("cannot write a folder: the format {} is one file", self.name())).into())
     }
 
     /// Writes the vertices in the order of matrix rows, with their properties if the format keeps these.

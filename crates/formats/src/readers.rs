@@ -12,6 +12,7 @@ mod gapbs;
 mod gexf;
 mod gml;
 mod graphalytics;
+mod graphframes;
 mod graphml;
 mod jsonl;
 mod matrix_market;
@@ -49,6 +50,7 @@ static READERS: &[&dyn InputFormat] = &[
     &bulk::NEO4J,
     &bulk::NEPTUNE,
     &bvgraph::BvGraph,
+    &graphframes::GraphFrames,
 ];
 
 impl Format {
@@ -116,6 +118,11 @@ pub(crate) fn of_files(path: &Path) -> Option<&'static dyn InputFormat> {
 /// Opens an input of any format that a path names without being a file.
 pub(crate) fn open_missing(path: &Path, to: &mut InputCollector<'_>) -> Option<Result<()>> {
     READERS.iter().find_map(|reader| reader.open_missing(path, to))
+}
+
+/// Whether a folder of any format has keys that are text.
+pub(crate) fn has_text_keys(folder: &Path) -> bool {
+    READERS.iter().any(|reader| reader.has_text_keys(folder))
 }
 
 /// What an ending in lower case stands for, with its article where it has one.

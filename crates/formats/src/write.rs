@@ -66,6 +66,11 @@ impl<'a> Output<'a> {
         self.writer.flush().map_err(|e| self.failed(e))
     }
 
+    /// The path, for messages.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn failed(&self, error: std::io::Error) -> Error {
         let is_stdout = self.path == Path::new("-");
         let name = if is_stdout { Path::new("standard output") } else { &self.path };
@@ -99,7 +104,7 @@ pub fn write_file<T, E: From<Error>>(path: &Path, body: impl FnOnce(&mut Output<
     Ok(value)
 }
 
-/// A complete file on disk that is not at its path yet. Dropping it removes the file.
+/// A complete file or folder on disk that is not at its path yet. Dropping it removes the file or folder.
 #[derive(Debug)]
 #[must_use]
 pub struct Aside {
@@ -109,6 +114,11 @@ pub struct Aside {
 }
 
 impl Aside {
+    /// A folder with this temporary path.
+    pub(crate) fn of_folder(path: &Path, temporary: PathBuf) -> Self {
+        Self { path: path.to_owned(), temporary: Some(temporary) }
+    }
+
     /// Renames the file to its path.
     ///
     /// # Errors
@@ -127,7 +137,10 @@ impl Drop for Aside {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
             // A destructor cannot report an error, and the remaining file does no harm.
-            let _ = std::fs::remove_file(temporary);
+            let _ = match temporary.is_dir() {
+                true => std::fs::remove_dir_all(temporary),
+                false => std::fs::remove_file(temporary),
+            };
         }
     }
 }
@@ -156,14 +169,7 @@ pub fn write_aside<T, E: From<Error>>(
         output.flush()?;
         return Ok((value, Aside { path: path.to_owned(), temporary: None }));
     }
-    let Some(name) = path.file_name() else { return refused("expected the name of a file") };
-    // Beside the final path, because a rename cannot cross file systems.
-    let mut temporary = std::ffi::OsString::from(".");
-    temporary.push(name);
-    // Numbered, so that two threads that write one path do not share a file.
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    temporary.push(format!(".{}.{}.tmp", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)));
-    let temporary = path.with_file_name(temporary);
+    let Some(temporary) = temporary_path(path) else { return refused("expected the name of a file") };
     let file = std::fs::File::create(&temporary).map_err(|e| io("create", e))?;
     // From here on, every error drops this guard, which removes the temporary file.
     let aside = Aside { path: path.to_owned(), temporary: Some(temporary) };
@@ -174,6 +180,17 @@ pub fn write_aside<T, E: From<Error>>(
     // Synced before the rename, so that a crash cannot leave a truncated file at `path`.
     file.sync_all().map_err(|e| io("sync", e))?;
     Ok((value, aside))
+}
+
+/// A path for an unfinished file or folder; `None` if `path` has no name.
+pub(crate) fn temporary_path(path: &Path) -> Option<PathBuf> {
+    // Beside the final path, because a rename cannot cross file systems.
+    let mut temporary = std::ffi::OsString::from(".");
+    temporary.push(path.file_name()?);
+    // Numbered, so that two threads that write one path do not share a file.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    temporary.push(format!(".{}.{}.tmp", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)));
+    Some(path.with_file_name(temporary))
 }
 
 /// The style of a line of text.
@@ -217,7 +234,7 @@ pub fn write_csv<E: From<Error>>(
 ) -> Result<u64, E> {
     let style = Style::csv(dialect);
     let (weight_type, schema) = (graph.weight_type(), properties.edge_schema());
-    refuse_clash(&dialect.taken_edge_names(weight_type.is_some()), schema, output)?;
+    refuse_clash(&dialect.taken_edge_names(weight_type.is_some()), schema, output.path())?;
     output.write(&style.header(&dialect.edge_names(weight_type, schema), output)?)?;
     // Without properties, edges need no columns, so their lines are written at once.
     if schema.is_empty() && dialect == CsvDialect::Plain {
@@ -232,12 +249,13 @@ pub fn write_csv<E: From<Error>>(
 }
 
 /// Refuses properties with the name of another column, which readers could not distinguish.
-pub(crate) fn refuse_clash(taken: &[&str], properties: &PropertySchema, output: &Output<'_>) -> Result<()> {
+pub(crate) fn refuse_clash(taken: &[&str], properties: &PropertySchema, path: &Path) -> Result<()> {
     let is_taken = |name: &str| taken.iter().any(|taken| taken.eq_ignore_ascii_case(name));
     match properties.iter().find(|(name, _)| is_taken(name)) {
-        Some((name, _)) => {
-            Err(output.refuse(format!("the property '{name}' has the name of another column: write GraphML")))
-        }
+        Some((name, _)) => Err(Error::Input {
+            path: path.to_owned(),
+            what: format!("the property '{name}' has the name of another column: write GraphML"),
+        }),
         None => Ok(()),
     }
 }
@@ -482,7 +500,7 @@ pub fn write_vertices<E: From<Error>>(
     let mut line = Vec::new();
     if has_columns {
         let schema = properties.vertex_schema();
-        refuse_clash(style.dialect.taken_vertex_names(), schema, output)?;
+        refuse_clash(style.dialect.taken_vertex_names(), schema, output.path())?;
         output.write(&style.header(&style.dialect.vertex_names(schema), output)?)?;
     }
     for vertices in vertices.chunks(VERTICES_AT_ONCE) {

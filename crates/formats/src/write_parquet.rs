@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anden_base::VertexId;
@@ -31,6 +32,8 @@ use parquet::schema::types::ColumnPath;
 use crate::edge_rows::{EdgeRows, WrittenProperties, for_each_written, pieces_of};
 use crate::number::parse_u64;
 use crate::options::KeyKind;
+use crate::output_folder::OutputFolder;
+use crate::parquet_parts::PartFolder;
 use crate::write::{Output, refuse_clash};
 use crate::{Error, Result};
 
@@ -76,12 +79,7 @@ pub fn write_parquet_edges<E: From<Error> + Send>(
     output: &mut Output<'_>,
 ) -> Result<u64, E> {
     let keys = ColumnKeys::new(graph, kind, keys, pool)?;
-    match graph.weight_type() {
-        None | Some(WeightType::U32) => write_edges::<u32, E>(graph, &keys, properties, pool, output),
-        Some(WeightType::I64) => write_edges::<i64, E>(graph, &keys, properties, pool, output),
-        Some(WeightType::F32) => write_edges::<f32, E>(graph, &keys, properties, pool, output),
-        Some(WeightType::F64) => write_edges::<f64, E>(graph, &keys, properties, pool, output),
-    }
+    write_edges_to(graph, &keys, properties, pool, ["source", "target"], output)
 }
 
 /// Writes the vertices: `id`, and their properties. Returns their number.
@@ -96,9 +94,35 @@ pub fn write_parquet_vertices<E: From<Error> + Send>(
     pool: &Pool,
     output: &mut Output<'_>,
 ) -> Result<u64, E> {
+    write_vertices_to(graph, &ColumnKeys::new(graph, kind, keys, pool)?, properties, pool, output)
+}
+
+/// Writes the pair of tables of GraphFrames: `vertices` with `id` and properties, `edges` with `src`, `dst`, `weight`
+/// if edges have weights, and properties. Each is a folder of parts. Returns the number of edges.
+///
+/// Memory and errors are those of [`write_parquet_edges`].
+pub(crate) fn write_parquet_folder<E: From<Error> + Send>(
+    graph: &impl WeightedEdges,
+    kind: KeyKind,
+    keys: impl WrittenKeys<E>,
+    properties: &impl WrittenProperties<E>,
+    pool: &Pool,
+    folder: &OutputFolder<'_>,
+) -> Result<u64, E> {
     let keys = ColumnKeys::new(graph, kind, keys, pool)?;
-    let fields = fields_of(&["id"], &keys, None, properties.vertex_schema(), output)?;
-    let (mut file, encoder) = ParquetTable::begin(output, fields)?;
+    write_vertices_to(graph, &keys, properties, pool, PartFolder { folder, name: "vertices" })?;
+    write_edges_to(graph, &keys, properties, pool, ["src", "dst"], PartFolder { folder, name: "edges" })
+}
+
+fn write_vertices_to<E: From<Error> + Send>(
+    graph: &impl WeightedEdges,
+    keys: &ColumnKeys<impl WrittenKeys<E>>,
+    properties: &impl WrittenProperties<E>,
+    pool: &Pool,
+    place: impl TablePlace,
+) -> Result<u64, E> {
+    let fields = fields_of(&["id"], keys, None, properties.vertex_schema(), &place.path())?;
+    let (mut file, encoder) = place.begin(fields)?;
     pool.in_order(
         0..graph.vertex_bound().div_ceil(GROUP_ROWS),
         || (),
@@ -116,15 +140,33 @@ pub fn write_parquet_vertices<E: From<Error> + Send>(
     Ok(file.finish()?)
 }
 
+/// `ends` are the names of the columns of sources and targets.
+fn write_edges_to<E: From<Error> + Send>(
+    graph: &impl WeightedEdges,
+    keys: &ColumnKeys<impl WrittenKeys<E>>,
+    properties: &impl WrittenProperties<E>,
+    pool: &Pool,
+    ends: [&str; 2],
+    place: impl TablePlace,
+) -> Result<u64, E> {
+    let fields = fields_of(&ends, keys, graph.weight_type(), properties.edge_schema(), &place.path())?;
+    let (file, encoder) = place.begin(fields)?;
+    match graph.weight_type() {
+        None | Some(WeightType::U32) => write_edges::<u32, E>(graph, keys, properties, pool, file, &encoder),
+        Some(WeightType::I64) => write_edges::<i64, E>(graph, keys, properties, pool, file, &encoder),
+        Some(WeightType::F32) => write_edges::<f32, E>(graph, keys, properties, pool, file, &encoder),
+        Some(WeightType::F64) => write_edges::<f64, E>(graph, keys, properties, pool, file, &encoder),
+    }
+}
+
 fn write_edges<W: Weight, E: From<Error> + Send>(
     graph: &impl WeightedEdges,
     keys: &ColumnKeys<impl WrittenKeys<E>>,
     properties: &impl WrittenProperties<E>,
     pool: &Pool,
-    output: &mut Output<'_>,
+    mut file: impl RowFile,
+    encoder: &RowEncoder,
 ) -> Result<u64, E> {
-    let fields = fields_of(&["source", "target"], keys, graph.weight_type(), properties.edge_schema(), output)?;
-    let (mut file, encoder) = ParquetTable::begin(output, fields)?;
     let has_rows = !properties.edge_schema().is_empty();
     pool.in_order(
         pieces_of(graph, GROUP_ROWS),
@@ -148,9 +190,59 @@ fn write_edges<W: Weight, E: From<Error> + Send>(
     Ok(file.finish()?)
 }
 
+/// Receives row groups in order.
+pub(crate) trait RowFile: Send {
+    /// Appends a row group, unless it has no rows.
+    fn add(&mut self, rows: EncodedRows) -> Result<()>;
+
+    /// Completes the file or files. Returns the number of rows.
+    fn finish(self) -> Result<u64>;
+}
+
+/// The place of a table: a file, or a folder of parts.
+pub(crate) trait TablePlace {
+    type File: RowFile;
+
+    /// The path, for messages.
+    fn path(&self) -> PathBuf;
+
+    /// Begins a table with these columns.
+    fn begin(self, fields: Vec<Field>) -> Result<(Self::File, RowEncoder)>;
+}
+
+impl<'a, 'o> TablePlace for &'a mut Output<'o> {
+    type File = ParquetTable<&'a mut Output<'o>>;
+
+    fn path(&self) -> PathBuf {
+        Output::path(self).to_owned()
+    }
+
+    fn begin(self, fields: Vec<Field>) -> Result<(Self::File, RowEncoder)> {
+        ParquetTable::begin(self, fields)
+    }
+}
+
+/// The bytes of a file.
+pub(crate) trait ByteOutput: Send {
+    fn append(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Ends the output after its last byte.
+    fn complete(&mut self) -> Result<()>;
+}
+
+impl ByteOutput for &mut Output<'_> {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.write(bytes)
+    }
+
+    fn complete(&mut self) -> Result<()> {
+        self.flush()
+    }
+}
+
 /// A file to which row groups are appended in order.
-pub(crate) struct ParquetTable<'a, 'o> {
-    writer: SerializedFileWriter<ParquetSink<'a, 'o>>,
+pub(crate) struct ParquetTable<O: ByteOutput> {
+    writer: SerializedFileWriter<ParquetSink<O>>,
     num_rows: u64,
 }
 
@@ -167,15 +259,16 @@ pub(crate) struct EncodedRows {
 }
 
 /// An output as the crate writes to it. An error of the output passes through the crate.
-struct ParquetSink<'a, 'o>(&'a mut Output<'o>);
+struct ParquetSink<O>(O);
 
-impl Write for ParquetSink<'_, '_> {
+impl<O: ByteOutput> Write for ParquetSink<O> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.write(bytes).map(|()| bytes.len()).map_err(std::io::Error::other)
+        self.0.append(bytes).map(|()| bytes.len()).map_err(std::io::Error::other)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        self.0.flush().map_err(std::io::Error::other)
+        // The output has a buffer of its own, which `finish` empties.
+        Ok(())
     }
 }
 
@@ -191,9 +284,9 @@ fn failed(error: ParquetError) -> Error {
     }
 }
 
-impl<'a, 'o> ParquetTable<'a, 'o> {
+impl<O: ByteOutput> ParquetTable<O> {
     /// Begins a file with these columns.
-    pub(crate) fn begin(output: &'a mut Output<'o>, fields: Vec<Field>) -> Result<(Self, RowEncoder)> {
+    pub(crate) fn begin(output: O, fields: Vec<Field>) -> Result<(Self, RowEncoder)> {
         let options = ArrowWriterOptions::new()
             .with_properties(properties_of(&fields))
             .with_schema_root("schema".into())
@@ -204,8 +297,14 @@ impl<'a, 'o> ParquetTable<'a, 'o> {
         Ok((Self { writer, num_rows: 0 }, RowEncoder { fields, columns }))
     }
 
-    /// Appends a row group, unless it has no rows.
-    pub(crate) fn add(&mut self, rows: EncodedRows) -> Result<()> {
+    /// The number of rows until now.
+    pub(crate) fn num_rows(&self) -> u64 {
+        self.num_rows
+    }
+}
+
+impl<O: ByteOutput> RowFile for ParquetTable<O> {
+    fn add(&mut self, rows: EncodedRows) -> Result<()> {
         if rows.num_rows == 0 {
             return Ok(());
         }
@@ -215,9 +314,8 @@ impl<'a, 'o> ParquetTable<'a, 'o> {
         group.close().map(|_| ()).map_err(failed)
     }
 
-    /// Appends the footer. Returns the number of rows.
-    pub(crate) fn finish(self) -> Result<u64> {
-        self.writer.into_inner().map_err(failed)?.0.flush()?;
+    fn finish(self) -> Result<u64> {
+        self.writer.into_inner().map_err(failed)?.0.complete()?;
         Ok(self.num_rows)
     }
 }
@@ -282,7 +380,7 @@ fn fields_of<F>(
     keys: &ColumnKeys<F>,
     weight_type: Option<WeightType>,
     properties: &PropertySchema,
-    output: &Output<'_>,
+    path: &Path,
 ) -> Result<Vec<Field>> {
     let (kind, is_unsigned) = match keys {
         ColumnKeys::Ids => (KeyKind::Integer, false),
@@ -300,7 +398,7 @@ fn fields_of<F>(
         Field::new("weight", data_type, false)
     }));
     let taken: Vec<&str> = fields.iter().map(|field| &field.name()[..]).collect();
-    refuse_clash(&taken, properties, output)?;
+    refuse_clash(&taken, properties, path)?;
     fields.extend(properties.iter().map(|(name, property_type)| property_field(name, property_type)));
     Ok(fields)
 }

@@ -11,7 +11,7 @@ use crate::number::parse_u64;
 use crate::options::KeyKind;
 use crate::write::{Output, Style};
 use crate::write_parquet::{
-    GROUP_ROWS, ParquetTable, WrittenKeys, key_field, property_field, text_keys, whole_numbers,
+    GROUP_ROWS, ParquetTable, RowFile, WrittenKeys, key_field, property_field, text_keys, whole_numbers,
 };
 use crate::{Error, Result};
 use anden_graph::property::{ColumnBuilder, PropertyType, PropertyValue};

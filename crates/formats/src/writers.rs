@@ -9,6 +9,7 @@ mod edge_list;
 mod gapbs;
 mod gexf;
 mod gml;
+mod graphframes;
 mod graphml;
 mod jsonl;
 mod mtx;
@@ -19,6 +20,7 @@ mod parquet;
 use std::path::Path;
 
 use crate::Result;
+use crate::output_folder::OutputFolder;
 use crate::output_format::{
     ExportedGraph, GraphWriter, KeptParts, OutputContent, OutputEnding, OutputFormat, OutputMemory, ValueOfVertex,
 };
@@ -55,6 +57,7 @@ registry![
     csv::NEO4J,
     csv::NEPTUNE,
     bvgraph::BvGraphOutput,
+    graphframes::GraphFramesOutput,
 ];
 
 /// A format of exports. [`ExportFormat::names`] lists the formats.
@@ -86,6 +89,8 @@ impl ExportFormat {
     pub const PAJEK: Self = Self(&pajek::PajekOutput);
     /// Node-link JSON, as NetworkX and D3 read it.
     pub const NODE_LINK: Self = Self(&node_link::NodeLinkOutput);
+    /// A folder with the Parquet tables `vertices` and `edges` of GraphFrames.
+    pub const GRAPHFRAMES: Self = Self(&graphframes::GraphFramesOutput);
     /// One JSON object per line: an edge, a vertex, or a value of a vertex.
     pub const JSON_LINES: Self = Self(&jsonl::JsonLinesOutput);
 
@@ -134,6 +139,11 @@ impl ExportFormat {
         self.0.is_pair()
     }
 
+    /// Whether a graph is a folder of files, which [`write_folder`](Self::write_folder) writes.
+    pub fn is_folder(self) -> bool {
+        self.0.is_folder()
+    }
+
     /// The name that users type.
     pub fn name(self) -> &'static str {
         self.0.name()
@@ -160,6 +170,14 @@ impl ExportFormat {
     /// Those of keys, properties and output; damage of the graph. The format cannot hold the graph.
     pub fn write<G: ExportedGraph>(self, graph: &G, output: &mut Output<'_>) -> Result<u64, G::Error> {
         self.writer::<G>().write(graph, output)
+    }
+
+    /// Writes edges and vertices to a folder. Returns the number of edges.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write). The format is one file.
+    pub fn write_folder<G: ExportedGraph>(self, graph: &G, folder: &OutputFolder<'_>) -> Result<u64, G::Error> {
+        self.writer::<G>().write_folder(graph, folder)
     }
 
     /// Writes the vertices in the order of matrix rows, with their properties if the format keeps these.

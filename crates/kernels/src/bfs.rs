@@ -8,11 +8,12 @@
 //! hops, and pulls skip 64 finished vertices at a time. Parents are chosen afterwards: the smallest neighbor that is
 //! one hop nearer to the source. So they are equal at any number of threads.
 //!
-//! **Parameters**: [`Beamer`] holds `alpha` and `beta`, the thresholds between push and pull.
+//! **Parameters**: none. [`Beamer`] chooses between push and pull.
 //!
 //! # Source
 //! S. Beamer, K. Asanović, D. Patterson: Direction-optimizing breadth-first search, SC 2012. Ours differs in the
-//! bitmap, and in deterministic parents.
+//! bitmap, in deterministic parents, and in the choice: by the expected cost of either direction, where the paper has
+//! two thresholds (`alpha`, `beta`) for graphs of long lists.
 
 mod parents;
 mod verify;
@@ -131,7 +132,7 @@ fn search<G: Graph>(ctx: &Context<'_>, graph: &G, params: &BfsParams, lean: bool
     finished.set(source as usize);
     let mut search = BfsSearch { hops: as_atomic_u32(&mut hops), finished, level: 0 };
     let mut frontier = VertexSubset::single(bound, source);
-    let mut beamer = Beamer::new(graph.num_arcs());
+    let mut beamer = Beamer::new(graph.num_vertices(), graph.num_arcs());
     let mut reached = 0;
     while !frontier.is_empty() {
         reached += frontier.len() as u64;

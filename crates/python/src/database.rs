@@ -1,5 +1,6 @@
 //! Databases.
 
+mod backup;
 mod changes;
 mod inspect;
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use anden::kernel::FormReport;
 use anden::load::{InputPath, LoadReport};
 use anden::property::IndexKind;
+use anden::snapshot::SnapshotTag;
 use anden::{GraphKind, KeyScheme, OpenOptions, Options, WeightType};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -213,7 +215,8 @@ pub fn create(
             header='auto', delimiter=None, null=None, comment=None, trim=False, scratch_limit=None, columns=None, \
             edges=None, vertices=None, vertex_column=None, vertex_properties='all', properties=None, \
             property_types=None, \
-            order='auto', io_order=False, on_error='stop', name=None, threads=0, memory=None)"
+            order='auto', io_order=False, on_error='stop', name=None, as_of=None, threads=0, \
+            memory=None)"
 )]
 pub fn load(
     py: Python<'_>,
@@ -417,10 +420,12 @@ impl Database {
         Pending::submit(py, &self.opened.num_submits, || Ok(database.submit_with(&updates, durability)?))
     }
 
-    /// Make a snapshot of everything committed.
-    #[pyo3(signature = (*, name=None))]
-    fn checkpoint(&self, py: Python<'_>, name: Option<String>) -> Result<Snapshot> {
-        let info = self.opened.run(py, move |database| database.checkpoint(name.as_deref()))?;
+    /// Make a snapshot of everything committed. ``as_of`` is the time of its data: a str, a date or a datetime.
+    #[pyo3(signature = (*, name=None, as_of=None))]
+    fn checkpoint(&self, py: Python<'_>, name: Option<String>, as_of: Option<&Bound<'_, PyAny>>) -> Result<Snapshot> {
+        let as_of = as_of.map(crate::snapshot::as_of).transpose()?;
+        let info =
+            self.opened.run(py, move |database| database.checkpoint(SnapshotTag { name: name.as_deref(), as_of }))?;
         Ok(Snapshot::new(info, &self.opened))
     }
 

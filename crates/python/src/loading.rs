@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyString, PyStringMethods};
 use crate::error::{Result, invalid, wrong_type};
 use crate::input::arrow_input;
 use crate::options::{KEY_SCHEMES, Keywords, near, path, size_of_text, weight_type};
+use crate::snapshot::as_of;
 
 /// The arguments that say how files are read.
 pub const READING: &[&str] = &[
@@ -43,10 +44,10 @@ pub const READING: &[&str] = &[
 pub const KIND: &[&str] = &["directed", "undirected", "ordered", "out_only", "ids", "weights", "weight_type"];
 
 /// The other arguments of `load`.
-pub const LOADING: &[&str] = &["threads", "memory", "snapshots", "first_share", "seed", "name"];
+pub const LOADING: &[&str] = &["threads", "memory", "snapshots", "first_share", "seed", "name", "as_of"];
 
 /// The other arguments of `append_files`.
-pub const APPENDING: &[&str] = &["remove", "name", "maintenance"];
+pub const APPENDING: &[&str] = &["remove", "name", "as_of", "maintenance"];
 
 /// An input: a path, `-` for standard input, or rows in memory.
 pub fn input(value: &Bound<'_, PyAny>) -> Result<InputPath> {
@@ -287,6 +288,7 @@ pub fn load_options(given: &mut Keywords<'_>, inputs: &[InputPath]) -> Result<Lo
         source,
         spread,
         name: given.take("name")?,
+        as_of: given.take_with("as_of", as_of)?,
         ..LoadOptions::default()
     })
 }
@@ -315,6 +317,7 @@ pub fn append_options(given: &mut Keywords<'_>, graph: &Options) -> Result<Appen
         source,
         remove: given.take_with("remove", |value| items(value, input))?.unwrap_or_default(),
         name: given.take("name")?,
+        as_of: given.take_with("as_of", as_of)?,
         maintenance: if maintains { Maintenance::WhenDue } else { Maintenance::Never },
         expected: ExpectedGraph { graph_kind, ordered, out_only, keys, weights },
     })

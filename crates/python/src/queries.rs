@@ -75,6 +75,12 @@ pub fn export(
 ) -> Result<u64> {
     let format = edge_format(&file, format)?;
     let of_vertices = match &vertices {
+        Some(_) if format.is_folder() => {
+            return Err(invalid(format!(
+                "vertices: the folder of {} holds them; leave the argument out",
+                format.name()
+            )));
+        }
         Some(path) if *path == file => return Err(invalid("file and vertices name one file")),
         Some(path) => Some(format.of_vertices_at(path).map_err(anden::Error::from)?),
         None => None,
@@ -83,6 +89,9 @@ pub fn export(
     // A pipe may block even where the graph is small.
     calls::run(py, move |watch| -> anden::Result<u64> {
         let view = view.with_progress(watch);
+        if format.is_folder() {
+            return view.export_folder(format, &file);
+        }
         if let Some((path, format)) = vertices.zip(of_vertices) {
             write_file(&path, |output| view.export_vertices(format, output))?;
         }

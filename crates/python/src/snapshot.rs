@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use anden::snapshot::{DiffEdge, SnapshotId, SnapshotInfo};
+use anden::snapshot::{DiffEdge, SnapshotId, SnapshotInfo, SnapshotTag};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString};
@@ -18,6 +18,18 @@ use crate::value::{value_dict, value_object, weight_object};
 pub fn time_text(unix_time: u64) -> String {
     let time = i64::try_from(unix_time).ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
     time.map_or_else(|| unix_time.to_string(), |time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// The time of data, from a text, a date or a datetime; without a zone it is in UTC.
+pub fn as_of(value: &Bound<'_, PyAny>) -> Result<i64> {
+    let text = match value.cast::<PyString>() {
+        Ok(text) => text.to_str()?.to_owned(),
+        Err(_) => value
+            .call_method0("isoformat")
+            .and_then(|text| text.extract())
+            .map_err(|_| wrong_type("as_of is a str, a date or a datetime"))?,
+    };
+    SnapshotTag::parse_as_of(&text).map_err(invalid)
 }
 
 /// A snapshot of a database, by number, name or object.
@@ -82,6 +94,13 @@ impl Snapshot {
     fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let micros = i64::try_from(self.info.unix_time).unwrap_or(i64::MAX).saturating_mul(1_000_000);
         value_object(py, anden::property::PropertyValue::Timestamp(micros))
+    }
+
+    /// The time of its data, as a datetime in UTC, or None.
+    #[getter]
+    fn as_of<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let value = |micros| value_object(py, anden::property::PropertyValue::Timestamp(micros));
+        self.info.as_of.map(value).transpose()
     }
 
     /// The number of vertices.

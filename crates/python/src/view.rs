@@ -573,10 +573,11 @@ impl View {
     /// Parameters
     /// ----------
     /// file : str or os.PathLike
-    ///     The file. It is replaced once the new one is complete.
+    ///     The file. It is replaced once the new one is complete. For ``"graphframes"``, a new or empty folder.
     /// format : str, optional
     ///     ``"edgelist"``, ``"csv"``, ``"mtx"``, ``"parquet"``, ``"graphml"``, ``"gapbs"``, ``"gexf"``, ``"gml"``,
-    ///     ``"pajek"``, ``"json"`` (node-link) or ``"jsonl"``; by default as the name of the file ends.
+    ///     ``"pajek"``, ``"json"`` (node-link), ``"jsonl"`` or ``"graphframes"`` (a folder);
+    ///     by default as the name of the file ends.
     /// vertices : str or os.PathLike, optional
     ///     A second file for the keys of all vertices and their properties.
     #[pyo3(signature = (file, *, format=None, vertices=None))]

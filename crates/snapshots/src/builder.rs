@@ -13,15 +13,17 @@ use crate::chain::{Chain, ChainVersion};
 use crate::dictionary::{DictionaryKeys, FinishedDictionary, PartFile, write_dictionary};
 use crate::file::{FileKind, WrittenFile};
 use crate::manifest::{Created, Manifest};
-use crate::options::{GraphOptions, Identity, Retention};
+use crate::options::{GraphOptions, Identity, Retention, SnapshotTag};
 use crate::property::{EdgeRecord, NewColumns, PropertyRecord, RowParts, RowRun, schema_of, write_columns};
 use crate::store::{PublishedState, Store, WriterLock, give_name};
 use crate::temp_file::TempFile;
 use crate::{Error, Result, names};
 
 mod deltas;
+mod restore;
 
 pub use deltas::{DeltasWriter, FinishedDeltas};
+pub use restore::{RestoredStore, StoreRestorer};
 
 /// Number of the base and of the dictionary part that a load writes.
 const FIRST: u32 = 1;
@@ -197,18 +199,18 @@ impl StoreBuilder {
     /// # Errors
     /// Base and dictionary do not fit together, the snapshot's name is not valid, or the disk failed; the database is
     /// then removed.
-    pub fn publish(
+    pub fn publish<'a>(
         self,
         base: FinishedBase,
         dictionary: FinishedDictionary,
         num_edges: u64,
-        name: Option<&str>,
+        tag: impl Into<SnapshotTag<'a>>,
     ) -> Result<Store> {
-        self.publish_many(base, dictionary, num_edges, FinishedDeltas::none(), &[name])
+        self.publish_many(base, dictionary, num_edges, FinishedDeltas::none(), &[tag.into()])
     }
 
     /// Publishes the database with several snapshots, and opens it for writing. `base`, `dictionary` and `num_edges`
-    /// belong to the newest snapshot. `deltas` lead from the first snapshot to the newest. `names` has an entry for
+    /// belong to the newest snapshot. `deltas` lead from the first snapshot to the newest. `tags` has an entry for
     /// each.
     ///
     /// # Errors
@@ -220,7 +222,7 @@ impl StoreBuilder {
         dictionary: FinishedDictionary,
         num_edges: u64,
         deltas: FinishedDeltas,
-        names: &[Option<&str>],
+        tags: &[SnapshotTag<'_>],
     ) -> Result<Store> {
         self.check(&base, &dictionary, num_edges)?;
         let newest = ChainVersion {
@@ -228,6 +230,7 @@ impl StoreBuilder {
             is_kept: true,
             name: None,
             unix_time: self.identity.time(),
+            as_of: None,
             vertex_bound: base.vertex_bound as u64,
             num_vertices: base.vertex_bound as u64,
             num_edges,
@@ -239,7 +242,7 @@ impl StoreBuilder {
         let columns = std::mem::take(&mut self.columns).into_inner();
         let rows = std::mem::take(&mut self.rows).into_inner();
         let next_file = deltas.next_file.max(FIRST + 1).max(FIRST + columns.len() as u32);
-        let (versions, delta_files) = deltas.versions(newest, names)?;
+        let (versions, delta_files) = deltas.versions(newest, tags)?;
         let (UnpublishedDirectory { storage, path, outside, .. }, lock) = (&self.directory, self.directory.lock()?);
         lock.check()?;
         let mut files = Vec::new();

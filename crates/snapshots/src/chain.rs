@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 
 #[cfg(test)]
 use crate::changes::ApplyDirection;
-use crate::options::{GraphOptions, Retention};
+use crate::options::{GraphOptions, Retention, SnapshotTag};
 
 pub(crate) use plan::{ChainPlan, Composition};
 
@@ -46,7 +46,10 @@ pub(crate) struct ChainVersion {
     /// Whether users see it.
     pub is_kept: bool,
     pub name: Option<String>,
+    /// Time of creation by the clock, in seconds since 1970; the only time that retention uses.
     pub unix_time: u64,
+    /// Time of the data, in microseconds since 1970.
+    pub as_of: Option<i64>,
     pub vertex_bound: u64,
     /// Number of live vertices.
     pub num_vertices: u64,
@@ -59,6 +62,13 @@ pub(crate) struct ChainVersion {
     pub num_removed: u64,
     /// The delta from the version before; `None` for the oldest.
     pub delta: Option<DeltaRef>,
+}
+
+impl ChainVersion {
+    /// Gives it a name and a time.
+    pub fn give(&mut self, tag: SnapshotTag<'_>) {
+        (self.name, self.as_of) = (tag.name.map(str::to_owned), tag.as_of);
+    }
 }
 
 /// A merged delta: stands for all deltas after version `from`, up to version `to`.

@@ -14,6 +14,7 @@ compile_error!("the files are read in place, and they are little-endian");
 
 mod adjacency;
 mod arc_columns;
+mod backup;
 mod base;
 mod base_writer;
 mod builder;
@@ -47,8 +48,9 @@ mod view;
 
 pub use adjacency::{ListChange, ListOrigin};
 pub use anden_graph::{Direction, Parts};
+pub use backup::{BackupFile, BackupId, BackupList, BackupManifest, PinnedFiles};
 pub use base_writer::{BaseWriter, FinishedBase};
-pub use builder::{DeltasWriter, FinishedDeltas, StoreBuilder};
+pub use builder::{DeltasWriter, FinishedDeltas, RestoredStore, StoreBuilder, StoreRestorer};
 pub use changes::{ArcData, ChangedArc};
 pub use dictionary::{Dictionary, DictionaryKeys, FinishedDictionary};
 pub use error::{Error, Result};
@@ -57,7 +59,7 @@ pub use finder::Finder;
 pub use hook::Listener;
 pub use key::{Key, KeyRef};
 pub use names::{LOG_MARK, is_database_file, log as log_name, log_number};
-pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme, Retention};
+pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme, Retention, SnapshotTag};
 pub use overlay::{Added, AddedFragment, ChangedPart, ChangedPartBody, DirtyPageLists, ListChanges, Overlay, without};
 pub use property::{
     EdgeProperties, IndexKind, MAX_ROWS, PropertyChanges, RowOverlay, RowParts, RowSet, RowTest, decode_value,

@@ -350,6 +350,8 @@ impl ChainVersion {
         }
         body.u64(self.num_added);
         body.u64(self.num_removed);
+        body.u8(self.as_of.is_some().into());
+        body.u64(self.as_of.unwrap_or_default().cast_unsigned());
         body.u8(self.delta.is_some().into());
         // Written in any case: the decoder reads these fields without a condition.
         let delta = self.delta.unwrap_or(DeltaRef { file: 0, index: 0 });
@@ -363,6 +365,8 @@ impl ChainVersion {
         let (unix_time, vertex_bound, num_vertices) = (decoder.u64()?, decoder.u64()?, decoder.u64()?);
         let (num_edges, num_arcs) = (decoder.u64()?, decoder.u64()?);
         let (num_added, num_removed) = (decoder.u64()?, decoder.u64()?);
+        let has_as_of = decoder.flag()?;
+        let as_of = Some(decoder.u64()?.cast_signed()).filter(|_| has_as_of);
         let has_delta = decoder.flag()?;
         let delta = Some(DeltaRef { file: decoder.u32()?, index: decoder.u32()? }).filter(|_| has_delta);
         // A hidden version has no name, because `hide` takes it away.
@@ -372,6 +376,7 @@ impl ChainVersion {
             is_kept,
             name,
             unix_time,
+            as_of,
             vertex_bound,
             num_vertices,
             num_edges,
@@ -397,6 +402,7 @@ mod tests {
             is_kept: number != 3,
             name: (number == 2).then(|| "née".to_owned()),
             unix_time: 7,
+            as_of: (number == 2).then_some(-1),
             vertex_bound: 8,
             num_vertices: 7,
             num_edges: 9,

@@ -5,6 +5,9 @@ use std::path::Path;
 /// The manifest: the list of the database's files and versions.
 pub(crate) const MANIFEST: &str = "MANIFEST";
 
+/// The list of a backup. A database has none.
+pub(crate) const BACKUP: &str = "BACKUP";
+
 /// The lock file; the holder of its lock is the one writer.
 pub(crate) const LOCK: &str = "LOCK";
 

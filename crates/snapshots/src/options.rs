@@ -1,8 +1,10 @@
 //! Options fixed when a database is created.
 
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use anden_graph::property::{OwnedValue, PropertyType};
 use anden_graph::{GraphKind, WeightType};
 
 /// The kind of vertex keys.
@@ -98,6 +100,12 @@ pub enum Retention {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DatabaseId(pub [u8; 16]);
 
+impl fmt::Display for DatabaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
 /// The id and time of a new database. With both fixed, equal input gives equal bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
@@ -127,6 +135,40 @@ impl Identity {
 /// The clock's time, in seconds since 1970.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+/// The name and the time of a snapshot that is to be made.
+///
+/// ```
+/// use anden_snapshots::SnapshotTag;
+///
+/// assert_eq!(SnapshotTag::from(Some("monday")), SnapshotTag { name: Some("monday"), as_of: None });
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SnapshotTag<'a> {
+    /// The name.
+    pub name: Option<&'a str>,
+    /// The time of its data, in microseconds since 1970 UTC.
+    pub as_of: Option<i64>,
+}
+
+impl SnapshotTag<'_> {
+    /// Parses the time of data: a date or a timestamp, in UTC without a zone.
+    ///
+    /// # Errors
+    /// The text is neither.
+    pub fn parse_as_of(text: &str) -> Result<i64, String> {
+        match OwnedValue::parse(text, PropertyType::Timestamp) {
+            Ok(OwnedValue::Timestamp(micros)) => Ok(micros),
+            _ => Err(format!("expected a date or a timestamp such as 2012-05-31 or 2012-05-31T18:00Z, found {text:?}")),
+        }
+    }
+}
+
+impl<'a> From<Option<&'a str>> for SnapshotTag<'a> {
+    fn from(name: Option<&'a str>) -> Self {
+        Self { name, as_of: None }
+    }
 }
 
 #[cfg(test)]

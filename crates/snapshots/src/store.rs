@@ -196,14 +196,10 @@ impl Store {
         if self.writer.is_some() {
             return Ok(false);
         }
-        // The handle would go on reading the old directory, so the name is checked.
-        if self.storage.is_replaced()? {
-            return Err(Error::Replaced { path: self.path.clone() });
-        }
-        let new = PublishedState::read_newer(&*self.storage, &self.path, &self.state())?;
-        let has_changed = new.is_some();
-        if let Some(new) = new {
-            self.set_state(Arc::new(new));
+        let (old, new) = (self.state(), self.newest_state()?);
+        let has_changed = !Arc::ptr_eq(&old, &new);
+        if has_changed {
+            self.set_state(new);
         }
         Ok(has_changed)
     }
@@ -345,6 +341,23 @@ impl Store {
     /// The keys of all vertices, removed ones included.
     pub fn dictionary(&self) -> Arc<Dictionary> {
         Arc::clone(&self.state().dictionary)
+    }
+
+    /// The current state; of a read-only handle, the newest state in the directory, which the handle does not show yet.
+    ///
+    /// # Errors
+    /// As [`refresh`](Self::refresh), of a read-only handle.
+    pub(crate) fn newest_state(&self) -> Result<Arc<PublishedState>> {
+        if self.writer.is_some() {
+            return Ok(self.state());
+        }
+        // The handle would go on reading the old directory, so the name is checked.
+        if self.storage.is_replaced()? {
+            return Err(Error::Replaced { path: self.path.clone() });
+        }
+        let old = self.state();
+        let new = PublishedState::read_newer(&*self.storage, &self.path, &old)?;
+        Ok(new.map_or(old, Arc::new))
     }
 
     pub(crate) fn state(&self) -> Arc<PublishedState> {

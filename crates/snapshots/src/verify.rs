@@ -68,12 +68,17 @@ impl Store {
             }
             None => PublishedState::read_beside_writer(&**self.storage(), self.path())?,
         };
-        verify(&**self.storage(), self.path(), &state, pool)
+        verify_state(&**self.storage(), self.path(), &state, pool)
     }
 }
 
 /// Verifies a newly opened state, of which readers have verified nothing yet.
-fn verify(storage: &dyn Storage, path: &Path, state: &PublishedState, pool: &Pool) -> Result<VerifyReport> {
+pub(crate) fn verify_state(
+    storage: &dyn Storage,
+    path: &Path,
+    state: &PublishedState,
+    pool: &Pool,
+) -> Result<VerifyReport> {
     let manifest = &state.manifest;
     let mut names: Vec<&String> = state.files.keys().collect();
     names.sort_unstable();

@@ -95,4 +95,7 @@ pub struct CheckpointArgs {
     /// Name of the snapshot; must not be a number
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// Time of the data, as 2012-05-31 or 2012-05-31T18:00Z; `snapshots` shows it beside the time of creation
+    #[arg(long, value_name = "DATE", value_parser = parse::as_of, allow_hyphen_values = true)]
+    pub as_of: Option<i64>,
 }

@@ -31,7 +31,7 @@ pub struct LoadArgs {
     /// Directory of the new database; must not exist
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// Files of edges; `-` for standard input
+    /// Files of edges; `-` for standard input; a folder with GraphFrames' `vertices` and `edges`
     #[arg(value_name = "INPUT", required_unless_present = "edges")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -70,6 +70,9 @@ pub struct LoadArgs {
     /// Name of the snapshot; with --snapshots, of the last one
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// Time of the data, as 2012-05-31 or 2012-05-31T18:00Z; `snapshots` shows it beside the time of creation
+    #[arg(long, value_name = "DATE", value_parser = parse::as_of, allow_hyphen_values = true)]
+    pub as_of: Option<i64>,
     /// Spread the edges at random over this many snapshots
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub snapshots: u32,

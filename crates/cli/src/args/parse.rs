@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anden::load::{EdgeInput, InputPath, StatedType, VertexInput, WantedProperties, parse_delimiter};
 use anden::session::parse_size;
+use anden::snapshot::SnapshotTag;
 
 /// Parses a number of threads, from 1 to 4,096.
 pub fn threads(text: &str) -> Result<usize, String> {
@@ -27,6 +28,11 @@ pub fn count_or_all(text: &str) -> Result<u64, String> {
 /// Parses a size in bytes, such as `512M`.
 pub fn bytes(text: &str) -> Result<u64, String> {
     parse_size(text).ok_or_else(|| "expected a size such as 512M or 4G".into())
+}
+
+/// Parses bytes a second, such as `50M`.
+pub fn rate(text: &str) -> Result<u64, String> {
+    bytes(text).and_then(|rate| if rate > 0 { Ok(rate) } else { Err("expected at least one byte a second".into()) })
 }
 
 /// Parses a time: `100ms`, `1.5s`; a bare number is milliseconds.
@@ -58,6 +64,11 @@ pub fn interval<T: std::str::FromStr + PartialOrd>(text: &str) -> Result<RangeIn
 pub fn window(text: &str) -> Result<RangeInclusive<u32>, String> {
     let bounds = text.split_once("..").and_then(|(first, last)| Some(first.parse().ok()?..=last.parse().ok()?));
     bounds.ok_or_else(|| "expected the numbers of two snapshots as in 3..7".into())
+}
+
+/// Parses the time of data, in microseconds since 1970.
+pub fn as_of(text: &str) -> Result<i64, String> {
+    SnapshotTag::parse_as_of(text)
 }
 
 /// Parses `all`, `none`, or column names: `size,name`.

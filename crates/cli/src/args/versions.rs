@@ -7,6 +7,7 @@ use anden::snapshot::SnapshotId;
 use clap::Args;
 
 use super::load::{LoadDuplicates, LoadIds, LoadWeight, ReadingArgs};
+use super::parse;
 
 const APPEND_EXAMPLES: &str = "\
 Examples:
@@ -39,6 +40,9 @@ pub struct AppendArgs {
     /// Name of the snapshot; must not be a number
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// Time of the data, as 2012-05-31 or 2012-05-31T18:00Z; `snapshots` shows it beside the time of creation
+    #[arg(long, value_name = "DATE", value_parser = parse::as_of, allow_hyphen_values = true)]
+    pub as_of: Option<i64>,
     /// Do not merge afterwards, even if a merge is due
     #[arg(long)]
     pub no_maintenance: bool,

@@ -101,6 +101,7 @@ fn options(args: &AppendArgs) -> Result<AppendOptions> {
         source: sources(&args.reading, args.reading.format.0, WantedProperties::None),
         remove: args.remove.iter().map(|path| input(path)).collect(),
         name: args.name.clone(),
+        as_of: args.as_of,
         maintenance: if args.no_maintenance { Maintenance::Never } else { Maintenance::WhenDue },
         expected: expected(&args.kind, args.reading.weight_column.is_some()),
     })

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anden::export::{ExportFormat, Output};
-use anden::{Key, View};
+use anden::{Key, Progress, View};
 use anden_base::standard_input::StandardInput;
 use anden_formats::{Aside, OutputContent, require_uncompressed, split_columns};
 use serde_json::json;
@@ -19,14 +19,12 @@ use crate::failure::{CommandFailure, Result, complain};
 
 /// Writes the graph to a file or to standard output.
 pub fn execute(global: &Global, args: &ExportArgs) -> Result {
+    check(global, args)?;
     let to_stdout = args.file == Path::new("-");
-    if to_stdout && global.json {
-        return Err(CommandFailure::Usage("export to - and --json both want standard output: give a file".into()));
-    }
-    if args.direction.is_given() && args.ego.is_none() {
-        return Err(CommandFailure::Usage("--in, --out and --both choose the steps of --ego, which is missing".into()));
-    }
     let format = format(args)?;
+    if format.is_folder() {
+        return execute_folder(global, args, format);
+    }
     let vertex_format = args.vertices.as_deref().map(|path| vertex_format(format, path)).transpose()?;
     if let Some(vertices) = &args.vertices {
         if vertices == Path::new("-") {
@@ -87,6 +85,70 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     }
     say_matrix_rows(global, args, format, &view)?;
     console.finish()
+}
+
+/// Refuses options that contradict each other.
+fn check(global: &Global, args: &ExportArgs) -> Result {
+    if args.file == Path::new("-") && global.json {
+        return Err(CommandFailure::Usage("export to - and --json both want standard output: give a file".into()));
+    }
+    if args.direction.is_given() && args.ego.is_none() {
+        return Err(CommandFailure::Usage("--in, --out and --both choose the steps of --ego, which is missing".into()));
+    }
+    Ok(())
+}
+
+/// Writes the graph to a folder of files.
+fn execute_folder(global: &Global, args: &ExportArgs, format: ExportFormat) -> Result {
+    let name = format.name();
+    if args.file == Path::new("-") {
+        return Err(CommandFailure::Usage(format!("--format {name} writes a folder, not standard output: name one")));
+    }
+    if args.vertices.is_some() {
+        return Err(CommandFailure::Usage(format!("--vertices: the folder of --format {name} holds the vertices")));
+    }
+    let (session, watch) = session(global)?;
+    let database = open_selected(&args.database, &session, &args.selection)?;
+    let view = induced(view(&database, &args.selection, global)?, args)?;
+    let start = std::time::Instant::now();
+    watch.clean_up_from_here();
+    if !args.selection.types.is_empty() && view.num_edges() == 0 {
+        note_unknown_types(&database, &args.selection, global)?;
+    }
+    let written = view.export_folder(format, &args.file);
+    watch.clear();
+    // The error of an interrupted write may be any, so the signal decides the message.
+    if watch.is_cancelled() {
+        return Err(CommandFailure::Cancelled);
+    }
+    let (num_edges, seconds) = (written?, start.elapsed().as_secs_f64());
+    let mut console = Console::after("the folder was written");
+    if global.json {
+        let left_out = view.left_out(format, None);
+        let bytes = folder_bytes(&args.file);
+        console.object(&json!({
+            "vertices": view.num_vertices(),
+            "edges": num_edges,
+            "bytes": bytes,
+            "seconds": seconds,
+            "left_out": left_out,
+        }))?;
+    } else if !global.quiet {
+        let (vertices, edges) = (count(view.num_vertices() as u64), count(num_edges));
+        let (bytes, time) = (size(folder_bytes(&args.file)), duration(seconds));
+        console
+            .line(format_args!("wrote {}: {vertices} vertices, {edges} edges, {bytes}, {time}", args.file.display()))?;
+    }
+    console.finish()
+}
+
+/// The bytes of all files below a folder; 0 for those that are gone by now.
+fn folder_bytes(folder: &Path) -> u64 {
+    let bytes_of = |path: PathBuf| match path.is_dir() {
+        true => folder_bytes(&path),
+        false => std::fs::metadata(&path).map_or(0, |metadata| metadata.len()),
+    };
+    std::fs::read_dir(folder).map_or(0, |entries| entries.flatten().map(|entry| bytes_of(entry.path())).sum())
 }
 
 /// Prints a note if the loader of a format needs a file of vertices beside the edges.

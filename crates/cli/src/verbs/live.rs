@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anden::changes::ApplyOptions;
+use anden::snapshot::SnapshotTag;
 use anden_formats::OutputContent;
 use serde_json::json;
 
@@ -87,7 +88,7 @@ pub fn checkpoint(global: &Global, args: &CheckpointArgs) -> Result {
     let start = Instant::now();
     let database = open_to_write(&args.database, &session)?;
     watch.clean_up_from_here();
-    let made = database.checkpoint(args.name.as_deref());
+    let made = database.checkpoint(SnapshotTag { name: args.name.as_deref(), as_of: args.as_of });
     watch.clear();
     let snapshot = made?;
     let seconds = start.elapsed().as_secs_f64();

@@ -127,6 +127,7 @@ fn options(args: &LoadArgs, inputs: &[InputPath]) -> Result<LoadOptions> {
         source,
         spread,
         name: args.name.clone(),
+        as_of: args.as_of,
         ..LoadOptions::default()
     })
 }

@@ -1,5 +1,6 @@
 //! `anden snapshots`.
 
+use anden::property::PropertyValue;
 use anden::snapshot::SnapshotInfo;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -23,6 +24,7 @@ pub fn execute(global: &Global, args: &DatabaseArgs) -> Result {
             "number",
             "name",
             "time (UTC)",
+            "as of",
             "vertices",
             "edges",
             "added",
@@ -35,6 +37,7 @@ pub fn execute(global: &Global, args: &DatabaseArgs) -> Result {
                 // A dash, because an empty cell would shift the columns for `awk`.
                 info.name.clone().unwrap_or_else(|| "-".into()),
                 utc(info.unix_time),
+                as_of(info).unwrap_or_else(|| "-".into()),
                 count(info.num_vertices),
                 count(info.num_edges),
                 count(info.added),
@@ -54,6 +57,7 @@ pub fn snapshots_json(snapshots: &[SnapshotInfo]) -> Value {
             "number": info.number,
             "name": info.name,
             "time": info.unix_time,
+            "as_of": as_of(info),
             "vertices": info.num_vertices,
             "edges": info.num_edges,
             "added": info.added,
@@ -62,6 +66,11 @@ pub fn snapshots_json(snapshots: &[SnapshotInfo]) -> Value {
         })
     };
     snapshots.iter().map(object).collect()
+}
+
+/// The time of the data as text, such as `2012-05-31T00:00:00Z`.
+fn as_of(info: &SnapshotInfo) -> Option<String> {
+    info.as_of.map(|micros| PropertyValue::Timestamp(micros).to_string())
 }
 
 /// Formats seconds since 1970 as `2026-01-31 23:59:59`, in UTC. A time beyond the years of `jiff` stays a number.

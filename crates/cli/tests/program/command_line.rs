@@ -25,6 +25,8 @@ fn help_and_version() {
         "rename",
         "diff",
         "retain",
+        "backup",
+        "restore",
         "completions",
         "man",
     ] {
@@ -52,6 +54,8 @@ fn unparsable_arguments_exit_with_status_2() {
     scene.anden(&["query", "db", "cousins", "1"]).refused(&["cousins"]);
     scene.anden(&["generate", "clique"]).refused(&["clique"]);
     scene.anden(&["append", "db"]).refused(&["INPUT"]);
+    scene.anden(&["restore", "x"]).refused(&["DB"]);
+    scene.anden(&["backup", "db", "x", "--limit-rate", "0"]).refused(&["--limit-rate"]);
     scene.anden(&["drop", "db"]).refused(&["N|NAME"]);
     scene.anden(&["diff", "db", "1"]).refused(&["B"]);
     scene.anden(&["retain", "db", "some"]).refused(&["some", "last:N"]);

@@ -140,6 +140,30 @@ fn bulk_files_come_back() {
     scene.anden(&["export", "db", "x.csv", "--format", "neo4j", "--vertices", "v.csv.gz"]).refused(&["compressed"]);
 }
 
+/// The folder of GraphFrames loads as the graph that it came from.
+#[test]
+fn folder_of_graphframes_comes_back() {
+    let scene = blog();
+    scene.anden(&LOAD).succeeded();
+    let expected = scene.anden(&["export", "db", "-", "--format", "csv", "--quiet"]).succeeded().stdout;
+    let written = scene.json(&["export", "db", "frames", "--format", "graphframes"]);
+    assert_eq!((&written["vertices"], &written["edges"], &written["left_out"]), (&json!(4), &json!(4), &json!([])));
+    assert!(written["bytes"].as_u64().unwrap() > 500);
+    // The columns tell the kind of keys.
+    scene.anden(&["load", "again", "frames"]).succeeded();
+    assert_eq!(scene.anden(&["diff", "db", "1", "1", "--with", "again"]).succeeded().stdout, "");
+    assert_eq!(scene.anden(&["export", "again", "-", "--format", "csv", "--quiet"]).succeeded().stdout, expected);
+    let shown = scene.json(&["query", "again", "vertex", "person:2"]);
+    assert_eq!(shown["result"]["properties"], json!({ "labels": "Person", "name": "Bob" }));
+    let export =
+        |file: &str, more: &[&str]| scene.anden(&[&["export", "db", file, "--format", "graphframes"], more].concat());
+    export("frames", &[]).failed(&["frames: expected a new or empty folder, found one with files"]);
+    export("people.csv", &[]).failed(&["people.csv: expected a new or empty folder, found a file"]);
+    export("-", &[]).refused(&["--format graphframes writes a folder, not standard output"]);
+    export("more", &["--vertices", "v.csv"]).refused(&["the folder of --format graphframes holds the vertices"]);
+    scene.anden(&["load", "x", "people.csv", "--format", "graphframes"]).failed(&["expected a folder with 'edges'"]);
+}
+
 /// A user lists the files, in any order; their headers say the rest.
 #[test]
 fn bulk_headers_need_no_options() {

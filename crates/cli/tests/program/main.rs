@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+mod backups;
 mod bad_days;
 mod bad_input;
 mod command_line;

@@ -138,6 +138,8 @@ fn completed_work_is_reported_when_output_fails() {
         (&["checkpoint", "db"], "the snapshot was made"),
         (&["merge", "db"], "the database was merged"),
         (&["prepare", "db"], "the forms were stored"),
+        (&["backup", "db", "backup"], "the backup was made"),
+        (&["restore", "backup", "restored"], "the database was restored"),
         (&["retain", "db", "last:9"], "the retention was set"),
         (&["drop", "db", "1"], "the snapshots were dropped"),
         (&["export", "db", "x.csv"], "the file was written"),

@@ -350,6 +350,36 @@ fn strings_and_columns() {
 }
 
 #[test]
+fn snapshots_have_times_of_their_data() {
+    let scene = Scene::new();
+    scene.write("edges.txt", "1 2\n2 3\n");
+    scene.write("more.txt", "3 4\n");
+    scene.anden(&["load", "db", "edges.txt", "--as-of", "2012-04-30"]).succeeded();
+    scene.anden(&["append", "db", "more.txt", "--as-of", "2012-05-31T18:00+02:00"]).succeeded();
+    scene.anden(&["checkpoint", "db", "--name", "june", "--as-of", "-0001-12-31"]).succeeded();
+    scene.anden(&["checkpoint", "db"]).succeeded();
+    let expected = json!(["2012-04-30T00:00:00Z", "2012-05-31T16:00:00Z", "-0001-12-31T00:00:00Z", null]);
+    for verb in ["snapshots", "info"] {
+        let listed = scene.json(&[verb, "db"])["snapshots"].clone();
+        let times: Vec<_> = listed.as_array().unwrap().iter().map(|snapshot| snapshot["as_of"].clone()).collect();
+        assert_eq!(Value::from(times), expected, "{verb}");
+    }
+    let shown = scene.anden(&["snapshots", "db"]).succeeded().stdout;
+    assert!(shown.contains("as of") && shown.contains("2012-05-31T16:00:00Z"), "{shown}");
+    // A new name and a merge keep the time.
+    scene.anden(&["rename", "db", "june", "may"]).succeeded();
+    scene.anden(&["merge", "db"]).succeeded();
+    assert_eq!(scene.json(&["snapshots", "db"])["snapshots"][2]["as_of"], expected[2]);
+    // Several snapshots: the last one has all edges, so the time is its time.
+    scene.anden(&["load", "several", "edges.txt", "--snapshots", "2", "--as-of", "2012-05-01"]).succeeded();
+    let listed = scene.json(&["snapshots", "several"])["snapshots"].clone();
+    assert_eq!((&listed[0]["as_of"], &listed[1]["as_of"]), (&json!(null), &json!("2012-05-01T00:00:00Z")));
+    for wrong in ["2012-05", "yesterday", "2012-02-30"] {
+        scene.anden(&["append", "db", "more.txt", "--as-of", wrong]).refused(&["--as-of", wrong]);
+    }
+}
+
+#[test]
 fn snapshots_get_other_names() {
     let scene = Scene::new();
     scene.write("edges.txt", "1 2\n2 3\n");

@@ -3,7 +3,7 @@
 use anden_formats::{HeaderRule, InputPath, KeyKind, LoneKeys, SourceOptions};
 use anden_graph::property::{PropertySchema, PropertyType};
 use anden_graph::{GraphKind, WeightType};
-use anden_snapshots::{GraphOptions, KeyScheme, SnapshotView};
+use anden_snapshots::{GraphOptions, KeyScheme, SnapshotTag, SnapshotView};
 
 use crate::fitting::scheme_name;
 use crate::load::{Duplicates, IdOrder, InputReport};
@@ -25,6 +25,8 @@ pub struct AppendOptions {
     pub remove: Vec<InputPath>,
     /// The name of the snapshot.
     pub name: Option<String>,
+    /// The time of its data, in microseconds since 1970 UTC.
+    pub as_of: Option<i64>,
     /// Whether a merge that is due runs afterwards.
     pub maintenance: Maintenance,
     /// The kind of graph that the caller expects.
@@ -115,6 +117,11 @@ fn misfit(what: String) -> Result<()> {
 }
 
 impl AppendOptions {
+    /// The name and the time of the snapshot.
+    pub(crate) fn tag(&self) -> SnapshotTag<'_> {
+        SnapshotTag { name: self.name.as_deref(), as_of: self.as_of }
+    }
+
     /// Refuses options that contradict the graph.
     pub(crate) fn check(&self, graph: &GraphOptions) -> Result<()> {
         self.expected.check(graph)?;

@@ -7,7 +7,9 @@ use anden_base::parallel::Pool;
 use anden_base::progress::{Progress, Silent};
 use anden_graph::{Graph, GraphKind};
 use anden_memtable::AdjacencyTable;
-use anden_snapshots::{ChangedArc, DeltaChanges, Direction, Key, KeyScheme, NewRows, OverlayBase, SnapshotInfo, Store};
+use anden_snapshots::{
+    ChangedArc, DeltaChanges, Direction, Key, KeyScheme, NewRows, OverlayBase, SnapshotInfo, SnapshotTag, Store,
+};
 
 use super::apply::Logging;
 use super::change_set::ChangeSet;
@@ -30,10 +32,10 @@ const ARC_BYTES: u64 = 48;
 ///
 /// # Errors
 /// The name is invalid or taken; the disk failed.
-pub(super) fn write_empty_delta(store: &Store, name: Option<&str>) -> Result<SnapshotInfo> {
+pub(super) fn write_empty_delta(store: &Store, tag: SnapshotTag<'_>) -> Result<SnapshotInfo> {
     let begin = Instant::now();
     let vertex_bound = store.view()?.vertex_bound();
-    let snapshot = store.append(&DeltaChanges { vertex_bound, ..DeltaChanges::default() }, name)?;
+    let snapshot = store.append(&DeltaChanges { vertex_bound, ..DeltaChanges::default() }, tag)?;
     report_checkpoint(&snapshot, store.epoch(), begin);
     Ok(snapshot)
 }
@@ -72,7 +74,7 @@ impl Live {
         require_memory(store, "a batch that becomes a snapshot", writer.num_bytes(), version.written_bytes())?;
         // The buffers go before the delta takes memory.
         drop(writer);
-        version.write_delta(store, None, &Silent)?;
+        version.write_delta(store, SnapshotTag::default(), &Silent)?;
         guard.show(store, version.epoch);
         Ok(version.applied())
     }
@@ -88,7 +90,7 @@ impl SnapshotWriteGuard<'_> {
         &self,
         store: &Store,
         mut set: ChangeSet,
-        name: Option<&str>,
+        tag: SnapshotTag<'_>,
         pool: &Pool,
         progress: &dyn Progress,
     ) -> Result<WrittenSnapshot> {
@@ -101,7 +103,7 @@ impl SnapshotWriteGuard<'_> {
         writer.newest.require_unique(&set.new_keys)?;
         progress.stage("write", None);
         let num_missing = writer.num_missing(&set.removed, &arcs)?;
-        let written = writer.newest.write_parts(arcs, Some(set.new_keys), store, name, progress)?;
+        let written = writer.newest.write_parts(arcs, Some(set.new_keys), store, tag, progress)?;
         self.show(store, writer.newest.epoch);
         Ok(WrittenSnapshot { num_missing, ..written })
     }
@@ -163,12 +165,12 @@ impl LiveVersion {
     pub(super) fn write_delta(
         &self,
         store: &Store,
-        name: Option<&str>,
+        tag: SnapshotTag<'_>,
         progress: &dyn Progress,
     ) -> Result<SnapshotInfo> {
         let begin = Instant::now();
         tracing::info!(epoch = self.epoch, arcs = self.num_changed_arcs(), "checkpoint began");
-        let snapshot = self.write_parts(self.delta_arcs(store), new_keys(self)?, store, name, progress)?.snapshot;
+        let snapshot = self.write_parts(self.delta_arcs(store), new_keys(self)?, store, tag, progress)?.snapshot;
         report_checkpoint(&snapshot, self.epoch, begin);
         Ok(snapshot)
     }
@@ -200,7 +202,7 @@ impl LiveVersion {
         arcs: DeltaArcs,
         keys: Option<VertexKeys>,
         store: &Store,
-        name: Option<&str>,
+        tag: SnapshotTag<'_>,
         progress: &dyn Progress,
     ) -> Result<WrittenSnapshot> {
         debug_assert!(self.immutable.is_none(), "the immutable memtable becomes a snapshot first");
@@ -238,7 +240,7 @@ impl LiveVersion {
                 num_edges_added: num_added,
                 num_edges_removed: num_removed,
             },
-            name,
+            tag,
             progress,
         )?;
         let num_values = properties.changes.iter().map(|changes| changes.len() as u64).sum();

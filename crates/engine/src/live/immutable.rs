@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anden_base::progress::{Progress, Silent};
-use anden_snapshots::{Direction, OverlayBase, PAGE_VERTICES, SnapshotInfo, SnapshotView, Store};
+use anden_snapshots::{Direction, OverlayBase, PAGE_VERTICES, SnapshotInfo, SnapshotTag, SnapshotView, Store};
 use parking_lot::MutexGuard;
 
 use super::checkpoint::write_empty_delta;
@@ -62,11 +62,11 @@ impl Live {
     ///
     /// # Errors
     /// The name is invalid or taken; the disk failed. Commits are kept.
-    pub(crate) fn checkpoint(&self, store: &Store, name: Option<&str>) -> Result<SnapshotInfo> {
+    pub(crate) fn checkpoint(&self, store: &Store, tag: SnapshotTag<'_>) -> Result<SnapshotInfo> {
         let _order = self.snapshot_order();
-        match self.write_pending(store, name, &Silent)? {
+        match self.write_pending(store, tag, &Silent)? {
             Some(snapshot) => Ok(snapshot),
-            None => write_empty_delta(store, name),
+            None => write_empty_delta(store, tag),
         }
     }
 
@@ -76,7 +76,7 @@ impl Live {
     /// As [`checkpoint`](Self::checkpoint).
     pub(crate) fn checkpoint_pending(&self, store: &Store, progress: &dyn Progress) -> Result<Option<SnapshotInfo>> {
         let _order = self.snapshot_order();
-        self.write_pending(store, None, progress)
+        self.write_pending(store, SnapshotTag::default(), progress)
     }
 
     /// Waits for the order of snapshots.
@@ -100,19 +100,19 @@ impl Live {
     fn write_pending(
         &self,
         store: &Store,
-        name: Option<&str>,
+        tag: SnapshotTag<'_>,
         progress: &dyn Progress,
     ) -> Result<Option<SnapshotInfo>> {
         // A wrong name is refused before the memtable becomes immutable.
-        store.check_name(name)?;
+        store.check_name(tag.name)?;
         loop {
             let mut guard = self.write_guard();
             // There may be no address space for a second memtable: write under the write guard then.
-            let Ok(Some(writing)) = guard.freeze() else { return guard.write_snapshot(store, name) };
+            let Ok(Some(writing)) = guard.freeze() else { return guard.write_snapshot(store, tag) };
             drop(guard);
-            // A snapshot that failed before holds older changes than the caller means: the name goes to the next one.
-            let name = name.filter(|_| writing.is_newest);
-            let snapshot = writing.write(store, name, progress)?;
+            // A snapshot that failed before holds older changes than the caller means: the tag goes to the next one.
+            let tag = if writing.is_newest { tag } else { SnapshotTag::default() };
+            let snapshot = writing.write(store, tag, progress)?;
             let view = writing.prepare(store)?;
             writing.publish(&view);
             if writing.is_newest {
@@ -124,12 +124,12 @@ impl Live {
 
 impl Writing<'_> {
     /// Writes the immutable memtable as a snapshot, unless that is done already; `None` then.
-    fn write(&self, store: &Store, name: Option<&str>, progress: &dyn Progress) -> Result<Option<SnapshotInfo>> {
+    fn write(&self, store: &Store, tag: SnapshotTag<'_>, progress: &dyn Progress) -> Result<Option<SnapshotInfo>> {
         // An earlier checkpoint may have written the snapshot, and failed afterwards.
         if self.live.write_guard().immutable().is_some_and(|immutable| immutable.is_written) {
             return Ok(None);
         }
-        let snapshot = self.version.write_delta(store, name, progress)?;
+        let snapshot = self.version.write_delta(store, tag, progress)?;
         // From here on, a failure must not lead to a second snapshot of these commits.
         if let Some(immutable) = self.live.write_guard().immutable() {
             immutable.is_written = true;
@@ -226,18 +226,19 @@ impl<'a> WriteGuard<'a> {
     ///
     /// # Errors
     /// The name is invalid or taken; the disk failed. Commits are kept.
-    pub(super) fn write_snapshot(&mut self, store: &Store, name: Option<&str>) -> Result<Option<SnapshotInfo>> {
+    pub(super) fn write_snapshot(&mut self, store: &Store, tag: SnapshotTag<'_>) -> Result<Option<SnapshotInfo>> {
         let mut snapshot = None;
         let is_empty = self.writer.as_ref().is_none_or(MemtableWriter::is_empty);
         if let Some(immutable) = self.immutable() {
             if !immutable.is_written {
-                snapshot = Some(immutable.version.write_delta(store, name.filter(|_| is_empty), &Silent)?);
+                let tag = if is_empty { tag } else { SnapshotTag::default() };
+                snapshot = Some(immutable.version.write_delta(store, tag, &Silent)?);
                 immutable.is_written = true;
             }
             self.rest_on(&store.view()?);
         }
         if let Some(writer) = self.writer.as_ref().filter(|writer| !writer.is_empty()) {
-            snapshot = Some(writer.newest.write_delta(store, name, &Silent)?);
+            snapshot = Some(writer.newest.write_delta(store, tag, &Silent)?);
         }
         // The snapshot has all commits by now.
         *self.writer = None;
@@ -438,7 +439,7 @@ mod tests {
         let last = capacity() - 1;
         add(last as u64);
         let writing = live.write_guard().freeze().unwrap().unwrap();
-        writing.write(&scene.store, None, &Silent).unwrap();
+        writing.write(&scene.store, SnapshotTag::default(), &Silent).unwrap();
         add(1);
         let view = writing.prepare(&scene.store).unwrap();
         writing.publish(&view);
@@ -448,7 +449,7 @@ mod tests {
         let writing = live.write_guard().freeze().unwrap().unwrap();
         add(capacity() as u64 - 1);
         assert!(capacity() > last + 1);
-        writing.write(&scene.store, None, &Silent).unwrap();
+        writing.write(&scene.store, SnapshotTag::default(), &Silent).unwrap();
         writing.publish(&writing.prepare(&scene.store).unwrap());
         drop(writing);
         assert_eq!(live.view().unwrap().num_edges(), 4);
@@ -467,7 +468,7 @@ mod tests {
         add(10);
         let writing = live.write_guard().freeze().unwrap().unwrap();
         add(20);
-        writing.write(&scene.store, None, &Silent).unwrap();
+        writing.write(&scene.store, SnapshotTag::default(), &Silent).unwrap();
         add(30);
         let view = writing.prepare(&scene.store).unwrap();
         add(40);
@@ -489,7 +490,7 @@ mod tests {
                 let (mut scene, live) = (Scene::new(way as u64), Live::default());
                 scene.commit(&live, &place);
                 let writing = live.write_guard().freeze().unwrap().unwrap();
-                writing.write(&scene.store, None, &Silent).unwrap().unwrap();
+                writing.write(&scene.store, SnapshotTag::default(), &Silent).unwrap().unwrap();
                 let num_snapshots = scene.store.snapshots().len();
                 if is_followed {
                     scene.commit(&live, &place);
@@ -514,7 +515,7 @@ mod tests {
                 let immutable = scene.edges.clone();
                 let writing = live.write_guard().freeze().unwrap().unwrap();
                 scene.step(&live, "immutable");
-                let snapshot = writing.write(&scene.store, None, &Silent).unwrap().unwrap();
+                let snapshot = writing.write(&scene.store, SnapshotTag::default(), &Silent).unwrap().unwrap();
                 scene.step(&live, "written");
                 let view = writing.prepare(&scene.store).unwrap();
                 assert!(edges(&view) == immutable, "snapshot {}", snapshot.number);
@@ -523,7 +524,7 @@ mod tests {
                 scene.step(&live, "published");
                 drop(writing);
             }
-            live.checkpoint(&scene.store, None).unwrap();
+            live.checkpoint(&scene.store, SnapshotTag::default()).unwrap();
             scene.look(&live, "at the end");
             for (view, expected) in scene.held {
                 assert!(edges(&view) == expected, "a view of before");

@@ -95,6 +95,8 @@ pub struct LoadOptions {
     pub source: SourceOptions,
     /// The name of the snapshot; of several, the name of the last.
     pub name: Option<String>,
+    /// The time of its data, in microseconds since 1970 UTC; of several, the time of the last.
+    pub as_of: Option<i64>,
     /// A fixed identity of the database, so that the same input gives the same bytes.
     pub identity: Option<Identity>,
 }

@@ -35,6 +35,11 @@ pub(super) struct MarkFile {
     written: Option<DurableMark>,
 }
 
+/// The bytes of a mark: the WAL was durable through `epoch` when the segment `number` was the youngest.
+pub(crate) fn mark_bytes(id: DatabaseId, epoch: u64, number: u32) -> Vec<u8> {
+    DurableMark { epoch, segment: number }.encode(id).to_vec()
+}
+
 impl DurableMark {
     /// The mark in a directory; `None` if there is none, or it is torn or of another database.
     ///

@@ -158,6 +158,18 @@ impl<'a> LogPlace<'a> {
         Ok(HeldLog { place: self, mark, segments })
     }
 
+    /// Opens these files as the segments of a WAL without a mark, in this order. Each is named in errors by its second
+    /// path.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub(crate) fn hold_files(self, files: &[(PathBuf, PathBuf)]) -> Result<HeldLog<'a>> {
+        let hold = |(number, (path, shown)): (u32, &(PathBuf, PathBuf))| {
+            Ok(HeldSegment { number, path: shown.clone(), file: self.storage.open_read(path)? })
+        };
+        Ok(HeldLog { place: self, mark: None, segments: (1..).zip(files).map(hold).collect::<Result<_>>()? })
+    }
+
     /// Calls `replay` with the records after the epoch `after` of the manifest.
     ///
     /// # Errors
@@ -186,6 +198,14 @@ impl<'a> LogPlace<'a> {
 }
 
 impl HeldLog<'_> {
+    /// As [`LogPlace::read`], from the files that were opened. A second call reads them again, as they are then.
+    ///
+    /// # Errors
+    /// As [`LogPlace::read`].
+    pub(crate) fn records(&self, after: u64, replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>) -> Result<WalScan> {
+        self.read(after, None, replay)
+    }
+
     /// As [`LogPlace::read`]. `known` is the end of the last record that the reader has read before.
     fn read(
         &self,

@@ -4,6 +4,7 @@ mod acid;
 mod answers;
 mod appending;
 mod background;
+mod backups;
 mod beside_a_writer;
 mod bounded_pieces;
 mod checkpoints;

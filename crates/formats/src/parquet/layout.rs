@@ -136,6 +136,11 @@ impl RowLayout {
 }
 
 impl ParquetFile {
+    /// Whether a column has this name and holds text.
+    pub(crate) fn is_text(&self, name: &str) -> bool {
+        self.leaves.iter().any(|leaf| leaf.name == name && leaf.repeated.is_none() && leaf.logical == Logical::Text)
+    }
+
     /// The names of the columns with one value per row.
     pub(crate) fn names(&self) -> Vec<&str> {
         self.leaves.iter().filter(|leaf| leaf.repeated.is_none()).map(|leaf| &leaf.name[..]).collect()

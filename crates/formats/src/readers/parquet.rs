@@ -1,7 +1,9 @@
 //! Apache Parquet: one row per edge or vertex. [`crate::parquet`] reads the files.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use anden_base::message::{list_of, shown};
 use anden_graph::Weight;
 
 use crate::Result;
@@ -34,9 +36,8 @@ impl InputFormat for Parquet {
         Recognition::likely_if(ParquetFile::is_likely(text))
     }
 
-    fn open(&self, mut input: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
-        let file = input.take_file(CopyLimit { scratch: to.options.scratch_limit, promised: None })?;
-        let file = Arc::new(ParquetFile::open(&input.path, file)?);
+    fn open(&self, input: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
+        let (input, file) = open_file(input, to)?;
         let table = ldbc_table(&file, &input, to);
         match table.as_ref().is_some_and(|table| table.target.is_none()) {
             true => add_vertices(input, file, table, to),
@@ -44,9 +45,8 @@ impl InputFormat for Parquet {
         }
     }
 
-    fn open_vertices(&self, mut input: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
-        let file = input.take_file(CopyLimit { scratch: to.options.scratch_limit, promised: None })?;
-        let file = Arc::new(ParquetFile::open(&input.path, file)?);
+    fn open_vertices(&self, input: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
+        let (input, file) = open_file(input, to)?;
         let table = ldbc_table(&file, &input, to).filter(|table| table.target.is_none());
         add_vertices(input, file, table, to)
     }
@@ -59,6 +59,50 @@ fn ldbc_table(file: &ParquetFile, input: &InputProbe, to: &InputCollector<'_>) -
     LdbcTable::of(&file.names(), &input.path, to.has_relations).filter(|_| !is_asked)
 }
 
+/// Opens edges whose keys are columns of these names, unless options name others.
+///
+/// # Errors
+/// The file cannot be read, or lacks the columns.
+pub(super) fn open_edge_table(path: &Path, [source, target]: [&str; 2], to: &mut InputCollector<'_>) -> Result<()> {
+    let (input, file) = open_file(InputProbe::at_file(path)?, to)?;
+    let mut options = to.options.clone();
+    name_column(&mut options.source_column, source, &input, &file)?;
+    name_column(&mut options.target_column, target, &input, &file)?;
+    add_edges_with(input, file, None, &options, to)
+}
+
+/// Opens vertices whose keys are the column of this name, unless an option names another.
+///
+/// # Errors
+/// The file cannot be read, or lacks the column.
+pub(super) fn open_vertex_table(path: &Path, key: &str, to: &mut InputCollector<'_>) -> Result<()> {
+    let (input, file) = open_file(InputProbe::at_file(path)?, to)?;
+    let mut options = to.options.clone();
+    name_column(&mut options.vertex_column, key, &input, &file)?;
+    add_vertices_with(input, file, None, &options, to)
+}
+
+fn name_column(option: &mut Option<String>, name: &str, input: &InputProbe, file: &ParquetFile) -> Result<()> {
+    if option.is_none() && !file.names().contains(&name) {
+        let found = list_of(file.names().into_iter().map(|name| shown(name.as_bytes())));
+        return Err(input.bad(&format!("expected the column '{name}', found {found}")));
+    }
+    option.get_or_insert_with(|| name.to_owned());
+    Ok(())
+}
+
+fn open_file(mut input: InputProbe, to: &InputCollector<'_>) -> Result<(InputProbe, Arc<ParquetFile>)> {
+    let file = input.take_file(CopyLimit { scratch: to.options.scratch_limit, promised: None })?;
+    let file = Arc::new(ParquetFile::open(&input.path, file)?);
+    Ok((input, file))
+}
+
+/// Whether the column of a file is text; `false` if there is none.
+pub(super) fn has_text_column(path: &Path, name: &str) -> bool {
+    let open = || ParquetFile::open(path, std::fs::File::open(path).ok()?).ok();
+    open().is_some_and(|file| file.is_text(name))
+}
+
 fn add_edges(
     input: InputProbe,
     file: Arc<ParquetFile>,
@@ -66,11 +110,21 @@ fn add_edges(
     to: &mut InputCollector<'_>,
 ) -> Result<()> {
     let mut options = to.options.clone();
-    if let Some(LdbcTable { source, target: Some(target), .. }) = table {
+    if let Some(LdbcTable { source, target: Some(target), .. }) = &table {
         [options.source_column, options.target_column] =
-            [source, target].map(|place| Some(file.names()[place].to_owned()));
+            [source, target].map(|&place| Some(file.names()[place].to_owned()));
     }
-    let (layout, properties) = RowLayout::of_edges(&file, &options)?;
+    add_edges_with(input, file, table, &options, to)
+}
+
+fn add_edges_with(
+    input: InputProbe,
+    file: Arc<ParquetFile>,
+    table: Option<LdbcTable>,
+    options: &SourceOptions,
+    to: &mut InputCollector<'_>,
+) -> Result<()> {
+    let (layout, properties) = RowLayout::of_edges(&file, options)?;
     to.direction_known(&input.path, None)?;
     // Each table of edges has its own names of columns, which need no note.
     let mut columns = layout.columns(&file);
@@ -94,10 +148,20 @@ fn add_vertices(
     to: &mut InputCollector<'_>,
 ) -> Result<()> {
     let mut options = to.options.clone();
-    if let Some(LdbcTable { source, .. }) = table {
-        options.vertex_column = Some(file.names()[source].to_owned());
+    if let Some(LdbcTable { source, .. }) = &table {
+        options.vertex_column = Some(file.names()[*source].to_owned());
     }
-    let (layout, properties) = RowLayout::of_vertices(&file, &options)?;
+    add_vertices_with(input, file, table, &options, to)
+}
+
+fn add_vertices_with(
+    input: InputProbe,
+    file: Arc<ParquetFile>,
+    table: Option<LdbcTable>,
+    options: &SourceOptions,
+    to: &mut InputCollector<'_>,
+) -> Result<()> {
+    let (layout, properties) = RowLayout::of_vertices(&file, options)?;
     describe(&input, &file, &layout, layout.columns(&file), to);
     let said = table.map(|table| table.said.wanted(to.options)).unwrap_or_default();
     let part = to.push_vertices(input, Box::new(ParquetInput { file, layout: Arc::new(layout) }));

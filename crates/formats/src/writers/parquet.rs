@@ -33,10 +33,7 @@ impl OutputFormat for ParquetOutput {
 
 impl<G: ExportedGraph> GraphWriter<G> for ParquetOutput {
     fn memory(&self, graph: &G) -> OutputMemory {
-        let keys = graph.key_bytes();
-        let table = if keys > 0 { vertex_table_bytes(graph, KEY_BYTES) } else { 0 };
-        let per_worker = parquet_worker_bytes(graph.graph(), graph.properties().edge_schema());
-        OutputMemory { shared: OUTPUT_BYTES + keys + table, per_worker }
+        memory_of_tables(graph)
     }
 
     fn write(&self, graph: &G, output: &mut Output<'_>) -> Result<u64, G::Error> {
@@ -59,4 +56,12 @@ impl<G: ExportedGraph> GraphWriter<G> for ParquetOutput {
         let key = |vertex, text: &mut Vec<u8>| graph.push_key(vertex, text);
         write_parquet_values(column, graph.key_kind()?, &key, output)
     }
+}
+
+/// The memory for tables of edges and of vertices.
+pub(super) fn memory_of_tables<G: ExportedGraph>(graph: &G) -> OutputMemory {
+    let keys = graph.key_bytes();
+    let table = if keys > 0 { vertex_table_bytes(graph, KEY_BYTES) } else { 0 };
+    let per_worker = parquet_worker_bytes(graph.graph(), graph.properties().edge_schema());
+    OutputMemory { shared: OUTPUT_BYTES + keys + table, per_worker }
 }

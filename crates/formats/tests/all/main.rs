@@ -11,6 +11,7 @@ mod document_round_trips;
 mod edge_lists;
 mod generated_files;
 mod graphalytics_files;
+mod graphframes_files;
 mod graphml_files;
 mod labeled_inputs;
 mod made;

@@ -1,10 +1,11 @@
 //! A written graph equals its original when read again.
 
 use anden_base::parallel::Pool;
+use anden_base::progress::Silent;
 use anden_formats::{
     CsvDialect, Error, ExportFormat, ExportedGraph, Format, KeyKind, NoProperties, Output, SerializedWeights,
     SourceOptions, Span, ValueColumn, ValueKind, ValueOfVertex, VertexValue, read_gapbs, write_csv, write_edge_list,
-    write_file, write_gapbs,
+    write_file, write_folder, write_gapbs,
 };
 use anden_graph::{Csr, CsrBuilder, Direction, Graph, GraphKind, VertexId, Weight, WeightedEdges};
 use proptest::prelude::*;
@@ -171,7 +172,11 @@ fn reader_of_each_format_reads_its_output() {
     for (name, file) in ExportFormat::names().map(|name| (name, "a.out")).chain(forms) {
         let path = folder.path(file);
         let format = ExportFormat::of_name(name).unwrap().for_path(&path);
-        let num_edges = write_file(&path, |output| format.write(&exported, output)).unwrap();
+        let num_edges = match format.is_folder() {
+            true => write_folder(&folder.path(name), &Silent, |folder| format.write_folder(&exported, folder)).unwrap(),
+            false => write_file(&path, |output| format.write(&exported, output)).unwrap(),
+        };
+        let path = if format.is_folder() { folder.path(name) } else { path };
         assert_eq!(num_edges, graph.num_edges(), "{format:?}");
         let weights = format.kept().weights.then_some(i64::TYPE);
         let options = SourceOptions { format: Format::of_name(name), weights, ..SourceOptions::default() };

@@ -10,10 +10,6 @@ use super::dependencies::write_bits;
 use crate::vertex_subset::Members;
 use crate::{Beamer, Context, EdgeFunctor, EdgeMapOptions, Policy, Result, VertexSubset, edge_map, vertex_map};
 
-/// A search begins to pull when the frontier has more than one in this many of the remaining arcs. A pull cannot stop
-/// early here, so it pays off only if it reads few more edges than a push.
-const ALPHA: u64 = 3;
-
 /// The vertices of all levels of a search, level after level.
 pub(super) struct BcLevels {
     vertices: Vec<VertexId>,
@@ -131,7 +127,7 @@ pub(super) fn count<G: Graph>(
     // A vertex is in one level only, so the list never grows.
     let mut levels = BcLevels::new(graph.num_vertices());
     let mut frontier = VertexSubset::single(bound, source);
-    let mut beamer = Beamer::new(graph.num_arcs()).with_thresholds(ALPHA, Beamer::BETA);
+    let mut beamer = Beamer::new(graph.num_vertices(), graph.num_arcs()).reading_whole_lists();
     while !frontier.is_empty() {
         // Marked before the step: an edge inside a level is on no shortest path.
         match frontier.members() {

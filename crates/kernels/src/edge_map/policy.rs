@@ -17,7 +17,7 @@ pub enum Policy<'a> {
     /// Ligra's rule: pull if the vertices and out-edges of the frontier exceed a twentieth of the arcs.
     #[default]
     Ligra,
-    /// Beamer's rule, for searches that visit each vertex once. The search owns the state.
+    /// After Beamer, for searches that visit each vertex once. The search owns the state.
     Beamer(&'a mut Beamer),
     /// Always push: a large frontier by Ligra's rule as a bitmap, a small one as a list.
     Push,
@@ -35,63 +35,67 @@ const SERIAL_ARCS: u64 = 4096;
 /// A list that lies alone on a disk takes at least the time of this many arcs.
 const ARCS_OF_A_READ: u64 = READ_BYTES / size_of::<VertexId>() as u64;
 
-/// The state of Beamer's rule in one search.
+/// The state of the choice in one search.
 ///
-/// A search begins to pull when the frontier's edges exceed 1/`alpha` of the edges of unvisited vertices. The search
-/// pushes again when the frontier shrinks below 1/`beta` of the vertices.
+/// Each round goes in the direction that is expected to cost less. A push tests each arc of the frontier. A pull reads
+/// the list of each unvisited vertex up to its first neighbor in the frontier: if one in `k` of the unvisited arcs
+/// leads to the frontier, that is after `k` arcs, or at the end of a shorter list. So where lists are long, a pull pays
+/// off as soon as the frontier is large. Where they are short, as in web graphs, it pays off late or never.
 ///
 /// Lists from a disk are read whole, however early a target is done. So a search from a disk pulls if a pull reads no
 /// more.
 #[derive(Clone, Debug)]
 pub struct Beamer {
-    alpha: u64,
-    beta: u64,
     unvisited_arcs: u64,
-    num_visited: u64,
+    num_unvisited: u64,
     pulling: bool,
-    previous_len: usize,
+    reads_whole_lists: bool,
 }
 
 impl Beamer {
-    /// Default of GAP's reference implementation.
-    pub const ALPHA: u64 = 15;
-    /// Default of GAP's reference implementation.
-    pub const BETA: u64 = 18;
+    /// The cost of an arc of a push, in arcs of a pull: it may write where other workers write.
+    const PUSH_COST: u64 = 4;
+    /// The cost of beginning a list in a pull, in arcs of a pull.
+    const LIST_COST: u64 = 2;
 
-    /// The state at the start of a search on a graph with `num_arcs` arcs.
-    pub fn new(num_arcs: u64) -> Self {
-        let (alpha, beta) = (Self::ALPHA, Self::BETA);
-        Self { alpha, beta, unvisited_arcs: num_arcs, num_visited: 0, pulling: false, previous_len: 0 }
+    /// The state at the start of a search on a graph with this many vertices and arcs.
+    pub fn new(num_vertices: usize, num_arcs: u64) -> Self {
+        let num_unvisited = num_vertices as u64;
+        Self { unvisited_arcs: num_arcs, num_unvisited, pulling: false, reads_whole_lists: false }
     }
 
-    /// Sets other thresholds. Values below 1 count as 1.
-    pub fn with_thresholds(mut self, alpha: u64, beta: u64) -> Self {
-        (self.alpha, self.beta) = (alpha.max(1), beta.max(1));
+    /// For a search that needs all neighbors in the frontier, for example to count paths.
+    pub fn reading_whole_lists(mut self) -> Self {
+        self.reads_whole_lists = true;
         self
     }
 
-    fn pulls(&mut self, num_vertices: usize, len: usize, frontier_arcs: impl FnOnce() -> u64) -> bool {
-        if self.pulling {
-            self.pulling = len >= self.previous_len || len as u64 > num_vertices as u64 / self.beta;
-        } else {
-            // Summed only here: in a run of pulls, the length of the frontier decides.
-            let arcs = frontier_arcs();
-            self.pulling = arcs > self.unvisited_arcs / self.alpha;
-            // Rough degrees may sum to more than the arcs of the graph.
-            self.unvisited_arcs = self.unvisited_arcs.saturating_sub(arcs);
+    fn pulls(&mut self, len: u64, frontier_arcs: impl FnOnce() -> u64) -> bool {
+        self.num_unvisited = self.num_unvisited.saturating_sub(len);
+        // The largest frontiers are not worth a sum over their degrees: a pull has fewer lists to read.
+        if self.pulling && len >= self.num_unvisited {
+            return true;
         }
-        self.previous_len = len;
+        let arcs = frontier_arcs();
+        // Rough degrees may sum to more than the arcs of the graph.
+        self.unvisited_arcs = self.unvisited_arcs.saturating_sub(arcs);
+        let tested_in_each_list = 1 + self.unvisited_arcs / arcs.max(1);
+        let tested = match self.reads_whole_lists {
+            true => self.unvisited_arcs,
+            false => self.unvisited_arcs.min(self.num_unvisited * tested_in_each_list),
+        };
+        self.pulling = arcs * Self::PUSH_COST > tested + self.num_unvisited * Self::LIST_COST;
         self.pulling
     }
 
-    /// Whether a search from a disk pulls, given the sizes of the graph and of the frontier.
-    fn pulls_from_disk(&mut self, (num_vertices, num_arcs): (u64, u64), (len, frontier_arcs): (u64, u64)) -> bool {
+    /// Whether a search from a disk pulls, given the arcs of the graph and the size of the frontier.
+    fn pulls_from_disk(&mut self, num_arcs: u64, (len, frontier_arcs): (u64, u64)) -> bool {
         self.unvisited_arcs = self.unvisited_arcs.saturating_sub(frontier_arcs);
-        self.num_visited += len;
+        self.num_unvisited = self.num_unvisited.saturating_sub(len);
         // A scan of the whole file reads no more than all arcs.
         let read = |len: u64, arcs: u64| num_arcs.min(arcs + len * ARCS_OF_A_READ);
         // Empty lists are not read.
-        let num_unvisited = num_vertices.saturating_sub(self.num_visited).min(self.unvisited_arcs);
+        let num_unvisited = self.num_unvisited.min(self.unvisited_arcs);
         self.pulling = read(len, frontier_arcs) >= read(num_unvisited, self.unvisited_arcs);
         self.pulling
     }
@@ -141,10 +145,9 @@ impl Policy<'_> {
             Self::Ligra if large() => EdgeMapForm::Pull,
             Self::Ligra => sparse(),
             Self::Beamer(state) if ctx.reads_from_disk(graph) => {
-                let all = (graph.num_vertices() as u64, graph.num_arcs());
-                pull(state.pulls_from_disk(all, (frontier.len() as u64, arcs())))
+                pull(state.pulls_from_disk(graph.num_arcs(), (frontier.len() as u64, arcs())))
             }
-            Self::Beamer(state) => pull(state.pulls(graph.num_vertices(), frontier.len(), arcs)),
+            Self::Beamer(state) => pull(state.pulls(frontier.len() as u64, arcs)),
         })
     }
 }
@@ -180,14 +183,29 @@ mod tests {
     use crate::Medium;
 
     #[test]
-    fn a_search_pulls_while_the_frontier_is_large() {
-        let mut beamer = Beamer::new(1500);
-        let mut pulls = |len, arcs| beamer.pulls(180, len, || arcs);
-        assert!(!pulls(1, 100)); // exactly a fifteenth
-        assert!(pulls(5, 94)); // a little more than a fifteenth of the 1400 left
-        assert!(pulls(4 + 20, 0)); // growing
-        assert!(pulls(11, 0)); // more than an eighteenth of the vertices
-        assert!(!pulls(10, 1));
+    fn a_search_pulls_where_lists_end_early() {
+        let pulls = |mut beamer: Beamer, rounds: &[(u64, u64)]| -> Vec<bool> {
+            rounds.iter().map(|&(len, arcs)| beamer.pulls(len, || arcs)).collect()
+        };
+        // Lists of 40: a pull finds the frontier after one arc of 40, then after one of three.
+        let long_lists = Beamer::new(1000, 40_000);
+        assert_eq!(pulls(long_lists, &[(1, 40), (30, 1_000), (300, 12_000)]), [false, false, true]);
+        // Lists of 3 end before the frontier is found, so a pull tests them all.
+        let short_lists = Beamer::new(1000, 3_000);
+        assert_eq!(pulls(short_lists.clone(), &[(1, 3), (30, 100), (300, 600)]), [false; 3]);
+        // What is left are a few lists.
+        assert_eq!(pulls(short_lists, &[(300, 600), (600, 2000)]), [false, true]);
+        // Whole lists are more than what leaves the frontier.
+        let counting = Beamer::new(1000, 40_000).reading_whole_lists();
+        assert_eq!(pulls(counting, &[(30, 1_000), (100, 9_000), (500, 20_000)]), [false, false, true]);
+    }
+
+    #[test]
+    fn a_pull_follows_without_a_sum_while_little_is_left() {
+        let mut beamer = Beamer::new(1000, 40_000);
+        assert!(beamer.pulls(300, || 20_000));
+        assert!(beamer.pulls(400, || unreachable!("more vertices than the 300 that are left")));
+        assert!(!beamer.pulls(10, || 40));
     }
 
     #[test]
@@ -202,7 +220,7 @@ mod tests {
             (Medium::Disk, EdgeMapForm::Pull, EdgeMapForm::Pull),
         ] {
             fn choose(ctx: &Context<'_>, graph: &impl Graph) -> EdgeMapForm {
-                let mut beamer = Beamer::new(graph.num_arcs());
+                let mut beamer = Beamer::new(graph.num_vertices(), graph.num_arcs());
                 let frontier = VertexSubset::single(graph.vertex_bound(), 0);
                 Policy::Beamer(&mut beamer).choose(ctx, graph, &frontier).unwrap()
             }
@@ -213,10 +231,10 @@ mod tests {
 
     #[test]
     fn search_from_disk_picks_the_cheaper_direction() {
-        const ALL: (u64, u64) = (1_000_000, 100_000_000);
+        const NUM_ARCS: u64 = 100_000_000;
         let pulls = |levels: &[(u64, u64)]| {
-            let mut beamer = Beamer::new(ALL.1);
-            levels.iter().map(|&level| beamer.pulls_from_disk(ALL, level)).collect::<Vec<_>>()
+            let mut beamer = Beamer::new(1_000_000, NUM_ARCS);
+            levels.iter().map(|&level| beamer.pulls_from_disk(NUM_ARCS, level)).collect::<Vec<_>>()
         };
         // Reading only the hubs costs less than reading all they lead to. After that, few vertices are left.
         assert_eq!(pulls(&[(1, 50), (20_000, 70_000_000), (970_000, 29_999_000)]), [false, false, true]);

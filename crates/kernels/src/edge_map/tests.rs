@@ -56,7 +56,7 @@ fn check_forms<G: WeightedEdges>(pool: &Pool, csr: &Csr, graph: &G, list: &[Vert
         let policy = || match policy {
             0 => Policy::Push,
             1 => Policy::Ligra,
-            _ => Policy::Beamer(Box::leak(Box::new(Beamer::new(graph.num_arcs())))),
+            _ => Policy::Beamer(Box::leak(Box::new(Beamer::new(graph.num_vertices(), graph.num_arcs())))),
         };
         let note = Note(Mutex::new(Vec::new()));
         let mut frontier = VertexSubset::from_list(graph.vertex_bound(), list.to_vec());

@@ -70,10 +70,13 @@ fn snapshot_table(snapshots: &[SnapshotInfo]) -> Result<Table> {
     };
     let micros = |info: &SnapshotInfo| i64::try_from(info.unix_time).ok()?.checked_mul(1_000_000);
     let times = snapshots.iter().map(micros).collect::<TimestampMicrosecondArray>().with_timezone("UTC");
+    let data_times = snapshots.iter().map(|info| info.as_of).collect::<TimestampMicrosecondArray>();
+    let data_times = data_times.with_timezone("UTC");
     let columns = vec![
         ("number", numbers(|info| info.number.into())),
         ("name", Arc::new(snapshots.iter().map(|info| info.name.as_deref()).collect::<LargeStringArray>()) as ArrayRef),
         ("time", Arc::new(times) as ArrayRef),
+        ("as_of", Arc::new(data_times) as ArrayRef),
         ("vertices", numbers(|info| info.num_vertices)),
         ("edges", numbers(|info| info.num_edges)),
         ("added", numbers(|info| info.added)),
@@ -286,7 +289,7 @@ impl View {
         view_degrees(self)
     }
 
-    /// The snapshots of the database, as a table: number, name, time, vertices, edges, added, removed and bytes.
+    /// The snapshots of the database, as a table: number, name, time, as_of, vertices, edges, added, removed and bytes.
     fn snapshots_table(&self) -> Result<Table> {
         snapshot_table(&self.opened().database()?.snapshots())
     }
@@ -319,7 +322,7 @@ impl View {
 
 #[pymethods]
 impl crate::database::Database {
-    /// The snapshots as a table: number, name, time, vertices, edges, added, removed and bytes.
+    /// The snapshots as a table: number, name, time, as_of, vertices, edges, added, removed and bytes.
     fn snapshots_table(&self) -> Result<Table> {
         snapshot_table(&self.opened().database()?.snapshots())
     }

@@ -10,6 +10,7 @@ use crate::calls;
 use crate::error::{Result, invalid, wrong_type};
 use crate::loading::{APPENDING, KIND, READING, append_options, input};
 use crate::options::{Keywords, durability, milliseconds};
+use crate::snapshot::as_of as as_of_time;
 use crate::update::updates_of;
 
 #[pymethods]
@@ -29,6 +30,8 @@ impl Database {
     ///     Sources and targets of edges to remove; an edge that is removed and added exists afterwards.
     /// name : str, optional
     ///     The name of the snapshot.
+    /// as_of : str, date or datetime, optional
+    ///     The time of its data, in UTC without a zone.
     ///
     /// Returns
     /// -------
@@ -41,7 +44,7 @@ impl Database {
     /// >>> db = anden.create(None)
     /// >>> db.append([1, 2], [2, 3])["snapshot"]
     /// 2
-    #[pyo3(signature = (sources=None, targets=None, weights=None, *, removed=None, name=None))]
+    #[pyo3(signature = (sources=None, targets=None, weights=None, *, removed=None, name=None, as_of=None))]
     fn append<'py>(
         &self,
         py: Python<'py>,
@@ -50,6 +53,7 @@ impl Database {
         weights: Option<&Bound<'py, PyAny>>,
         removed: Option<&Bound<'py, PyAny>>,
         name: Option<String>,
+        as_of: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyDict>> {
         let database = self.opened.database()?;
         let inputs = match (sources, targets) {
@@ -63,6 +67,7 @@ impl Database {
         }
         let mut options = append_options(&mut Keywords::new("append", None, &[])?, database.options())?;
         options.name = name;
+        options.as_of = as_of.map(as_of_time).transpose()?;
         options.remove = removed.map(removed_edges).transpose()?.into_iter().collect();
         calls::require_others()?;
         let report = self.opened.run(py, move |database| database.append_files(&inputs, &options))?;
@@ -79,6 +84,8 @@ impl Database {
     ///     Files of removals: ``u v`` a line for an edge, ``u`` for a vertex.
     /// name : str, optional
     ///     The name of the snapshot.
+    /// as_of : str, date or datetime, optional
+    ///     The time of its data, in UTC without a zone.
     /// maintenance : bool
     ///     Merge afterwards if a merge is due.
     ///
@@ -88,9 +95,9 @@ impl Database {
     ///     What was added and removed, and the number of the snapshot.
     #[pyo3(
         signature = (*inputs, **options),
-        text_signature = "($self, *inputs, remove=None, name=None, maintenance=True, format='auto', duplicates=None, \
-            source_column=None, target_column=None, weight_column=None, header='auto', delimiter=None, null=None, \
-            comment=None, \
+        text_signature = "($self, *inputs, remove=None, name=None, as_of=None, maintenance=True, format='auto', \
+            duplicates=None, source_column=None, target_column=None, weight_column=None, header='auto', \
+            delimiter=None, null=None, comment=None, \
             trim=False, scratch_limit=None, columns=None, edges=None, vertices=None, vertex_column=None, \
             vertex_properties='all', properties=None, property_types=None, order='auto', \
             io_order=False, on_error='stop', directed=None, undirected=False, ordered=False, out_only=False, ids=None, \

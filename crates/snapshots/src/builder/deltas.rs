@@ -1,15 +1,16 @@
 //! The deltas of a database that is created with several snapshots.
 
-use anden_graph::Direction;
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anden_base::storage::Storage;
+use anden_graph::Direction;
 
 use crate::chain::{ChainVersion, DeltaRef};
 use crate::delta::DeltaWriter;
 use crate::file::WrittenFile;
-use crate::options::{DatabaseId, GraphOptions};
+use crate::options::{DatabaseId, GraphOptions, SnapshotTag};
 use crate::store::{DeltaChanges, SMALL_FILE_BYTES, check_arcs, check_name};
 use crate::{Error, Result};
 
@@ -133,15 +134,16 @@ impl FinishedDeltas {
     pub(super) fn versions(
         self,
         newest: ChainVersion,
-        names: &[Option<&str>],
+        tags: &[SnapshotTag<'_>],
     ) -> Result<(Vec<ChainVersion>, Vec<WrittenFile>)> {
         let bad = || Error::Input("the deltas do not lead to the graph of the base".into());
-        if names.len() != self.deltas.len() + 1 {
-            return Err(Error::Input(format!("{} names for {} snapshots", names.len(), self.deltas.len() + 1)));
+        if tags.len() != self.deltas.len() + 1 {
+            return Err(Error::Input(format!("{} tags for {} snapshots", tags.len(), self.deltas.len() + 1)));
         }
-        for (place, name) in names.iter().enumerate() {
-            check_name(*name, None)?;
-            if name.is_some() && names[..place].contains(name) {
+        let mut names = HashSet::new();
+        for name in tags.iter().filter_map(|tag| tag.name) {
+            check_name(Some(name), None)?;
+            if !names.insert(name) {
                 return Err(Error::Input(format!("two snapshots are to have the name {name:?}")));
             }
         }
@@ -155,7 +157,7 @@ impl FinishedDeltas {
                 return Err(bad());
             }
             version.number = index as u32 + 2;
-            version.name = names[index + 1].map(str::to_owned);
+            version.give(tags[index + 1]);
             version.delta = Some(delta.place);
             (version.num_added, version.num_removed) = delta.num_edges;
             let before = |old_bound: u64| {
@@ -180,7 +182,7 @@ impl FinishedDeltas {
             return Err(bad());
         }
         version.number = 1;
-        version.name = names[0].map(str::to_owned);
+        version.give(tags[0]);
         version.delta = None;
         (version.num_added, version.num_removed) = (version.num_edges, 0);
         versions.push(version);

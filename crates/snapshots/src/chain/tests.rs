@@ -9,6 +9,7 @@ fn version(number: u32, is_kept: bool) -> ChainVersion {
         is_kept,
         name: None,
         unix_time: 0,
+        as_of: None,
         vertex_bound: 0,
         num_vertices: 0,
         num_edges: u64::from(number),

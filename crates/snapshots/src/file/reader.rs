@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anden_base::checksum::{BLOCK_BYTES, CheckedBytes, crc32c};
-use anden_base::mapped::{FileBytes, MappedSlice};
+use anden_base::mapped::{Advice, FileBytes, MappedSlice};
 use anden_base::parallel::Pool;
 use anden_base::storage::Storage;
 use bytemuck::Pod;
@@ -20,11 +20,16 @@ use crate::{Error, Result};
 /// Bytes of a section that a worker verifies at once.
 const CHUNK_BYTES: usize = 256 * BLOCK_BYTES;
 
+/// Bytes behind a copied part that the disk is asked for.
+const AHEAD_BYTES: usize = 8 * CHUNK_BYTES;
+
 /// A file with verified header, directory, checksum lists and padding. Its sections are not verified yet.
 #[derive(Debug)]
 pub(crate) struct FramedFile {
     path: PathBuf,
-    len: u64,
+    bytes: FileBytes,
+    kind: FileKind,
+    id: DatabaseId,
     header_crc: u32,
     sections: Vec<(u32, Arc<CheckedBytes>)>,
 }
@@ -45,7 +50,11 @@ impl FramedFile {
     /// # Errors
     /// The file is missing, of another kind, version or database, or damaged.
     pub fn open(storage: &dyn Storage, path: &Path, kind: FileKind, id: DatabaseId) -> Result<Self> {
-        let bytes = storage.read(path)?;
+        Self::of_bytes(storage.read(path)?, path, kind, id)
+    }
+
+    /// As [`open`](Self::open), with the bytes of the file at hand; `path` names them in errors.
+    pub fn of_bytes(bytes: FileBytes, path: &Path, kind: FileKind, id: DatabaseId) -> Result<Self> {
         let header = read_header(&bytes, path)?;
         let corrupt = |offset, what: String| Err(anden_base::Error::corrupt(path, offset, what).into());
         if header.kind != kind as u32 {
@@ -64,7 +73,7 @@ impl FramedFile {
         check_layout(&bytes, path, &header, &entries)?;
         let sections = entries.iter().map(|entry| Ok((entry.kind, Arc::new(checked_section(&bytes, path, entry)?))));
         let sections = sections.collect::<Result<_>>()?;
-        Ok(Self { path: path.to_owned(), len: header.file_len, header_crc: header.header_crc, sections })
+        Ok(Self { path: path.to_owned(), bytes, kind, id, header_crc: header.header_crc, sections })
     }
 
     /// Path of the file.
@@ -74,7 +83,12 @@ impl FramedFile {
 
     /// Bytes of the whole file.
     pub fn len(&self) -> u64 {
-        self.len
+        self.bytes.len() as u64
+    }
+
+    /// The header block.
+    pub fn header(&self) -> &[u8] {
+        &self.bytes.as_slice()[..HEADER_BYTES]
     }
 
     /// Checksum of the header, which identifies the whole file.
@@ -102,6 +116,33 @@ impl FramedFile {
             results.into_iter().collect::<anden_base::Result<()>>()?;
         }
         Ok(())
+    }
+
+    /// Verifies the whole file again, and hands its bytes over part by part, in order. Every part is verified before it
+    /// is handed over.
+    ///
+    /// # Errors
+    /// The first fault; an error of `take`.
+    pub fn copy(&self, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        // Opened anew, because blocks that were verified before count as verified.
+        let fresh = Self::of_bytes(self.bytes.clone(), &self.path, self.kind, self.id)?;
+        let all = fresh.bytes.as_slice();
+        let mut end = 0;
+        // Sections follow each other, as `check_layout` has found.
+        for section in fresh.sections() {
+            let start = section.file_offset() as usize;
+            all[end..start].chunks(CHUNK_BYTES).try_for_each(&mut *take)?;
+            end = start + section.bytes().len();
+            for from in (start..end).step_by(CHUNK_BYTES) {
+                let to = end.min(from + CHUNK_BYTES);
+                // Asks for the next part, so that the disk reads while this one is written.
+                fresh.bytes.advise_part(to..all.len().min(to + AHEAD_BYTES), Advice::WillNeed);
+                section.verify(from - start..to - start)?;
+                take(&all[from..to])?;
+            }
+        }
+        // Checksums and directory were verified at the opening.
+        all[end..].chunks(CHUNK_BYTES).try_for_each(take)
     }
 
     /// The section of this kind.

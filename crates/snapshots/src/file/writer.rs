@@ -19,6 +19,9 @@ const GRAIN_BYTES: u64 = 2 << 20;
 /// Bytes after which the disk is told to start writing.
 const HASTE_BYTES: u64 = 8 << 20;
 
+/// Offset of the database id in the header.
+const ID_AT: usize = 16;
+
 /// A file under construction. Dropped before [`finish`](Self::finish), it stays incomplete.
 #[derive(Debug)]
 pub(crate) struct FileWriter {
@@ -223,6 +226,14 @@ fn encode_header(
     header.pad_to(HEADER_CHECKED_BYTES);
     header.u32(crc32c(&header.0));
     header.0
+}
+
+/// Gives a header block another database id. Returns the new checksum of the header.
+pub(crate) fn give_id(header: &mut [u8], id: DatabaseId) -> u32 {
+    header[ID_AT..ID_AT + id.0.len()].copy_from_slice(&id.0);
+    let crc = crc32c(&header[..HEADER_CHECKED_BYTES]);
+    header[HEADER_CHECKED_BYTES..].copy_from_slice(&crc.to_le_bytes());
+    crc
 }
 
 #[cfg(test)]

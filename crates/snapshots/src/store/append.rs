@@ -15,7 +15,7 @@ use crate::changes::ChangedArc;
 use crate::dictionary::{DictionaryKeys, PartFile};
 use crate::file::FileKind;
 use crate::manifest::Manifest;
-use crate::options::{GraphOptions, KeyScheme};
+use crate::options::{GraphOptions, KeyScheme, SnapshotTag};
 use crate::property::{
     EdgeColumns, EdgeRecord, MAX_ROWS, NewColumns, PropertyChanges, PropertyRecord, RowRun, schema_of, write_columns,
 };
@@ -87,8 +87,8 @@ impl Store {
     /// # Errors
     /// The changes break a rule, the name is not valid or taken, the handle is read-only or poisoned, the disk failed.
     /// The database is then unchanged; only after a failed replacement of the manifest is its state unknown.
-    pub fn append(&self, changes: &DeltaChanges<'_>, name: Option<&str>) -> Result<SnapshotInfo> {
-        self.append_telling(changes, name, &Silent)
+    pub fn append<'a>(&self, changes: &DeltaChanges<'_>, tag: impl Into<SnapshotTag<'a>>) -> Result<SnapshotInfo> {
+        self.append_telling(changes, tag.into(), &Silent)
     }
 
     /// As [`append`](Self::append); reports the written bytes of deltas and keys to `progress`, at least every
@@ -100,17 +100,17 @@ impl Store {
     pub fn append_telling(
         &self,
         changes: &DeltaChanges<'_>,
-        name: Option<&str>,
+        tag: SnapshotTag<'_>,
         progress: &dyn Progress,
     ) -> Result<SnapshotInfo> {
         let mut draft = self.begin()?.telling(progress);
-        check_name(name, Some(&draft.state.manifest))?;
+        check_name(tag.name, Some(&draft.state.manifest))?;
         let view = draft.state.newest(&self.path)?;
         check_changes(changes, &view, &self.options)?;
         let mut manifest = draft.state.manifest.clone();
         check_properties(changes, &view, &manifest)?;
         check_rows(changes, &manifest)?;
-        let version = self.next_version(changes, &manifest, name)?;
+        let version = self.next_version(changes, &manifest, tag)?;
         let number = version.number;
 
         // Retention counts the new version, so the rule looks at the longer chain.
@@ -163,7 +163,7 @@ impl Store {
         &self,
         changes: &DeltaChanges<'_>,
         manifest: &Manifest,
-        name: Option<&str>,
+        tag: SnapshotTag<'_>,
     ) -> Result<ChainVersion> {
         let newest = manifest.chain.newest();
         let sum = |old: u64, added: u64, removed: u64, what: &str| {
@@ -180,8 +180,9 @@ impl Store {
         Ok(ChainVersion {
             number,
             is_kept: true,
-            name: name.map(str::to_owned),
+            name: tag.name.map(str::to_owned),
             unix_time: self.time(),
+            as_of: tag.as_of,
             vertex_bound: changes.vertex_bound as u64,
             num_vertices: sum(newest.num_vertices, num_new, changes.died.len() as u64, "vertices")?,
             num_edges: sum(newest.num_edges, changes.num_edges_added, changes.num_edges_removed, "edges")?,

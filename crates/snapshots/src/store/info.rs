@@ -15,6 +15,8 @@ pub struct SnapshotInfo {
     pub name: Option<String>,
     /// Time of creation, in seconds since 1970.
     pub unix_time: u64,
+    /// Time of its data, in microseconds since 1970 UTC, if it was given.
+    pub as_of: Option<i64>,
     /// Number of live vertices.
     pub num_vertices: u64,
     /// Number of edges; an undirected edge counts once.
@@ -131,6 +133,7 @@ impl PublishedState {
                     number: version.number,
                     name: version.name.clone(),
                     unix_time: version.unix_time,
+                    as_of: version.as_of,
                     num_vertices: version.num_vertices,
                     num_edges: version.num_edges,
                     added: version.num_added,

@@ -11,7 +11,7 @@ use anden_graph::property::{PropertyColumn, PropertyType};
 use anden_graph::{Graph, GraphKind, Weight, WeightType, WeightedEdges};
 use anden_snapshots::{
     ArcData, BaseWriter, ChangedArc, DeltaChanges, DictionaryKeys, Direction, GraphOptions, Key, KeyScheme, NewRows,
-    PropertyChanges, Result, SnapshotView, Store,
+    PropertyChanges, Result, SnapshotTag, SnapshotView, Store,
 };
 use anden_testkit::{ModelGraph, Random};
 
@@ -277,7 +277,8 @@ impl Content {
         let mut append =
             |changes: &DeltaChanges<'_>| writer.append(&DeltaChanges { rows: NewRows::default(), ..*changes });
         deltas.iter().try_for_each(|changes| changes.with(&mut append))?;
-        builder.publish_many(base, dictionary, self.num_edges(), writer.finish()?, names)
+        let tags: Vec<_> = names.iter().map(|&name| SnapshotTag::from(name)).collect();
+        builder.publish_many(base, dictionary, self.num_edges(), writer.finish()?, &tags)
     }
 
     fn append_lists(&self, writer: &BaseWriter, direction: Direction, arcs: &[ChangedArc]) -> Result<()> {

@@ -1,0 +1,90 @@
+//! Backup and restore: options, reports, and identities.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anden_engine::BackupTarget;
+
+use crate::{Database, Result, Session};
+
+pub use anden_engine::{BackupId, BackupOptions, BackupReport, DatabaseId, RestoreReport};
+
+/// The ending of a backup in one file.
+const ARCHIVE_ENDING: &str = ".tar.zst";
+
+impl Database {
+    /// Copies everything committed, as of one epoch, to a new directory, or to one file if the name ends in `.tar.zst`.
+    /// Commits, checkpoints and merges go on meanwhile, and each block is verified while it is copied.
+    ///
+    /// A handle that only reads copies what the writer in another process has committed by now. A database in memory
+    /// makes a snapshot of its commits first.
+    ///
+    /// ```
+    /// use anden::{Database, Options, Session, Update};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let (backup, restored) = (folder.path().join("backup"), folder.path().join("restored.anden"));
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.apply(&[Update::add_edge(1, 2)])?;
+    /// db.backup(&backup)?;
+    /// let report = Database::restore(&[backup], &restored, None, &Session::new(1)?)?;
+    /// assert_eq!((report.num_vertices, report.num_edges), (2, 1));
+    /// assert!(Database::open(&restored)?.view()?.has_edge(1, 2)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`backup_with`](Self::backup_with).
+    pub fn backup(&self, target: impl AsRef<Path>) -> Result<BackupReport> {
+        self.backup_with(target, &BackupOptions::default())
+    }
+
+    /// As [`backup`](Self::backup), with an earlier backup to build on, or a limit of the rate.
+    ///
+    /// Cost: reads and writes the data files that the earlier backup lacks, and the WAL behind the newest snapshot.
+    /// Files that a merge retires meanwhile take space until the end.
+    ///
+    /// # Errors
+    /// [`Error::Exists`](crate::Error::Exists): the target. [`Error::InvalidInput`](crate::Error::InvalidInput): the
+    /// earlier backup is unfinished, or of another history. [`Error::Corrupt`](crate::Error::Corrupt) with the damaged
+    /// file; errors of the disk; cancellation. Nothing is left behind.
+    pub fn backup_with(&self, target: impl AsRef<Path>, options: &BackupOptions) -> Result<BackupReport> {
+        let path = target.as_ref();
+        let is_archive = path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(ARCHIVE_ENDING));
+        let path = path.to_owned();
+        let target = if is_archive { BackupTarget::Archive(path) } else { BackupTarget::Directory(path) };
+        Ok(self.inner().backup(target, options, self.session().progress())?)
+    }
+
+    /// As [`backup_with`](Self::backup_with), to a stream: a tar archive compressed by zstd. Without an error, the
+    /// archive is complete; a part of it is refused by [`restore`](Self::restore).
+    ///
+    /// # Errors
+    /// As [`backup_with`](Self::backup_with); the stream's errors name standard output.
+    pub fn backup_to(&self, output: &mut (dyn Write + Send), options: &BackupOptions) -> Result<BackupReport> {
+        Ok(self.inner().backup(BackupTarget::Output(output), options, self.session().progress())?)
+    }
+
+    /// Makes a database at `path` from a full backup and its increments, the newest last. Each source is a directory,
+    /// a file that [`backup`](Self::backup) made, or `-` for such a file on standard input. At most `limit_rate` bytes are
+    /// copied in a second.
+    ///
+    /// All is verified before the database appears: every checksum, all structures against each other, and that the
+    /// commits in the WAL fit the graph. The database begins a new history, so increments of its origin are no
+    /// increments of it.
+    ///
+    /// # Errors
+    /// [`Error::Exists`](crate::Error::Exists): the path. [`Error::InvalidInput`](crate::Error::InvalidInput): a source
+    /// is unfinished, of another history, or does not build on those before it.
+    /// [`Error::Corrupt`](crate::Error::Corrupt) with the damaged file; errors of the disk; cancellation. Nothing is
+    /// left behind.
+    pub fn restore(
+        sources: &[PathBuf],
+        path: impl AsRef<Path>,
+        limit_rate: Option<u64>,
+        session: &Session,
+    ) -> Result<RestoreReport> {
+        let (pool, progress) = (session.pool(), session.progress());
+        Ok(anden_engine::restore(path.as_ref(), sources, limit_rate, pool, progress)?)
+    }
+}

@@ -1,0 +1,51 @@
+//! `anden backup` and `anden restore`: what they write, say and refuse.
+
+use serde_json::json;
+
+use crate::scene::{Scene, keys};
+
+#[test]
+fn a_backup_and_its_increment_are_restored() {
+    let scene = Scene::with_small(&[]);
+    let full = scene.json(&["backup", "db", "full"]);
+    assert_eq!(keys(&full), ["backup", "parent", "history", "epoch", "files", "bytes", "state_bytes", "seconds"]);
+    scene.write("more.txt", "+ 1 9\n");
+    scene.anden(&["apply", "db", "more.txt"]).succeeded();
+    let said = scene.anden(&["backup", "db", "increment.tar.zst", "--since", "full"]).succeeded().stdout;
+    assert!(said.starts_with("wrote increment.tar.zst: epoch 1, ") && said.contains(" of "), "{said}");
+    let report = scene.json(&["restore", "full", "increment.tar.zst", "new"]);
+    let fields = ["history", "source_history", "epoch", "snapshots", "vertices", "edges", "files", "bytes", "seconds"];
+    assert_eq!(keys(&report), fields);
+    assert_eq!((&report["source_history"], &report["epoch"]), (&full["history"], &json!(1)));
+    scene.anden(&["verify", "new"]).succeeded();
+    assert_eq!(scene.json(&["query", "new", "edge", "1", "9"])["result"], true);
+    scene.anden(&["restore", "full", "old", "--limit-rate", "1G", "--quiet"]).succeeded();
+    assert_eq!(scene.json(&["query", "old", "edge", "1", "9"])["result"], false);
+}
+
+#[test]
+fn a_backup_goes_through_a_pipe() {
+    let scene = Scene::with_small(&[]);
+    let mut backup = scene.command(&["backup", "db", "-"]);
+    let archive = backup.output().unwrap();
+    assert!(archive.status.success() && archive.stderr.is_empty(), "{archive:?}");
+    scene.anden_with_input(&["restore", "-", "new"], &archive.stdout).succeeded();
+    assert_eq!(scene.json(&["info", "new"])["edges"], scene.json(&["info", "db"])["edges"]);
+    let half = &archive.stdout[..archive.stdout.len() / 2];
+    scene.anden_with_input(&["restore", "-", "half"], half).failed(&["cannot read"]);
+    assert!(!scene.names().contains(&"half".to_owned()), "{:?}", scene.names());
+    scene.anden(&["backup", "db", "-", "--json"]).refused(&["--json"]);
+}
+
+#[test]
+fn taken_paths_and_foreign_backups_are_refused() {
+    let scene = Scene::with_small(&[]);
+    scene.anden(&["backup", "db", "full"]).succeeded();
+    scene.anden(&["backup", "db", "full"]).failed(&["full", "exists already"]);
+    scene.anden(&["restore", "full", "db"]).failed(&["db", "exists already"]);
+    scene.anden(&["restore", "full", "new"]).succeeded();
+    scene.anden(&["backup", "new", "next", "--since", "full"]).failed(&["history", "make a full backup"]);
+    scene.anden(&["restore", "db", "other"]).failed(&["db is no finished backup"]);
+    scene.anden(&["restore", "absent", "other"]).failed(&["absent"]);
+    assert!(!scene.names().iter().any(|name| name == "next" || name == "other"), "{:?}", scene.names());
+}
