@@ -159,7 +159,7 @@ impl ListDecoder {
         let mut list = std::mem::take(&mut self.window[place]);
         self.window_arcs -= list.len() as u64;
         list.clear();
-        self.decode(vertex, &mut list).map_err(|what| format!("the list of vertex {vertex} is damaged: {what}"))?;
+        self.decode(vertex, &mut list).map_err(|what| format!("cannot read the list of vertex {vertex}: {what}"))?;
         self.window_arcs += list.len() as u64;
         self.window[place] = list;
         self.next += 1;

@@ -7,6 +7,9 @@ use super::{BitCode, BvLayout};
 /// The most lists that decode one after the other, each as a copy of the next, as WebGraph limits them by default.
 pub(crate) const MAX_REFERENCES: usize = 3;
 
+/// The longest words of readers.
+const WORD_BITS: u64 = 64;
+
 /// Collects bits, from the highest of each byte.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BitSink {
@@ -65,12 +68,18 @@ impl BitSink {
         }
     }
 
-    /// Fills the last byte with zeros.
-    pub(crate) fn finish(&mut self) {
-        if self.num_bits > 0 {
-            self.bytes.push((self.bits << (8 - self.num_bits)) as u8);
-            self.num_bits = 0;
+    /// Fills the last word with zeros. Returns the number of bits before them.
+    ///
+    /// Readers of WebGraph fetch whole words, so a shorter file would end within the last one.
+    pub(crate) fn finish(&mut self) -> u64 {
+        let total_bits = self.total_bits;
+        let mut left = (WORD_BITS - total_bits % WORD_BITS) % WORD_BITS;
+        while left > 0 {
+            let num_bits = left.min(32) as u32;
+            self.push_bits(0, num_bits);
+            left -= u64::from(num_bits);
         }
+        total_bits
     }
 }
 

@@ -24,9 +24,11 @@ pub(crate) struct BvProperties {
 
 /// Whether a text is the properties of a graph in this form.
 pub(crate) fn is_properties(text: &[u8]) -> bool {
-    text.split(|&byte| byte == b'\n').filter_map(entry).any(|(key, value)| {
-        key == b"graphclass" && value.rsplit(|&byte| byte == b'.').next() == Some(GRAPH_CLASS.as_bytes())
-    })
+    text.split(|&byte| byte == b'\n').filter_map(entry).any(|(key, value)| key == b"graphclass" && is_class(value))
+}
+
+fn is_class(name: &[u8]) -> bool {
+    name.rsplit(|&byte| byte == b'.').next() == Some(GRAPH_CLASS.as_bytes())
 }
 
 /// The key and the value of a line; `None` for comments and other lines.
@@ -54,6 +56,7 @@ impl BvProperties {
                 parse_u64(value).filter(|&n| n <= most).ok_or_else(|| bad(&format!("{what} of at most {most}")))
             };
             match key {
+                b"graphclass" if !is_class(value) => return Err(bad(&format!("the graphclass {GRAPH_CLASS}"))),
                 b"nodes" => num_vertices = Some(number(MAX_VERTICES as u64, "a number of nodes")?),
                 b"arcs" => num_arcs = Some(number(u64::MAX, "a number of arcs")?),
                 b"windowsize" => layout.window = number(MAX_WINDOW, "a windowsize")? as usize,

@@ -76,7 +76,7 @@ fn fault(numbers: &[(BitCode, u64)], num_vertices: u64) -> String {
 #[test]
 fn damaged_lists_name_their_vertex() {
     use BitCode::{Gamma, Unary, Zeta};
-    let at = |what: &str| format!("the list of vertex 0 is damaged: {what}");
+    let at = |what: &str| format!("cannot read the list of vertex 0: {what}");
     assert_eq!(fault(&[(Gamma, 9)], 3), at("found 9 successors among 3 vertices"));
     let distance = "it copies from 1 lists before, expected at most 7";
     assert_eq!(fault(&[(Gamma, 1), (Unary, 1), (Gamma, 0)], 3), at(distance));

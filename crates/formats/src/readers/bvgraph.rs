@@ -41,7 +41,7 @@ impl InputFormat for BvGraph {
 
     fn claims(&self, path: &Path) -> bool {
         let is_named = path.extension().is_some_and(|ending| ending == "graph" || ending == "properties");
-        is_named && properties_of(&path.with_extension("properties")).is_ok_and(|text| is_properties(&text))
+        is_named && beginning_of(&path.with_extension("properties")).is_ok_and(|text| is_properties(&text))
     }
 
     fn open(&self, input: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
@@ -65,12 +65,26 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn properties_of(path: &Path) -> Result<Vec<u8>> {
+/// The text of a file up to one byte beyond the limit of properties.
+fn beginning_of(path: &Path) -> Result<Vec<u8>> {
     let io = |operation, e| anden_base::Error::io(operation, path, e);
     let mut text = Vec::new();
     let file = File::open(path).map_err(|e| io("open", e))?;
-    file.take(MAX_PROPERTIES_BYTES).read_to_end(&mut text).map_err(|e| io("read", e))?;
+    file.take(MAX_PROPERTIES_BYTES + 1).read_to_end(&mut text).map_err(|e| io("read", e))?;
     Ok(text)
+}
+
+/// The properties in a file.
+///
+/// # Errors
+/// The file cannot be read, is too long, or holds no properties of this format.
+fn properties_of(path: &Path) -> Result<BvProperties> {
+    let text = beginning_of(path)?;
+    if text.len() as u64 > MAX_PROPERTIES_BYTES {
+        let what = format!("expected properties of at most {MAX_PROPERTIES_BYTES} bytes, found more");
+        return Err(Error::Input { path: path.to_owned(), what });
+    }
+    BvProperties::parse(path, &text)
 }
 
 /// Opens the graph that one of its files names.
@@ -79,13 +93,15 @@ fn open_graph(path: &Path, to: &mut InputCollector<'_>) -> Result<()> {
     if to.parts.iter().any(|part| part.path == graph) {
         return Ok(()); // The caller named both files of one graph.
     }
-    let properties = BvProperties::parse(&properties, &properties_of(&properties)?)?;
+    let properties = properties_of(&properties)?;
     // The properties do not say whether the lists are those of an undirected graph.
     to.direction_known(&graph, None)?;
     to.weights_known(&graph, Some(false))?;
     to.count_edges(Some(properties.num_arcs));
+    let num_promised = properties.num_arcs.saturating_add(properties.num_vertices);
     let part = to.push(InputProbe::at_file(&graph)?, Box::new(BvGraphContent(properties)));
-    part.num_promised = Some(properties.num_arcs);
+    // Every vertex is listed beside the arcs.
+    part.num_promised = Some(num_promised);
     Ok(())
 }
 
@@ -96,7 +112,7 @@ impl InputContent for BvGraphContent {
     fn begin(&self, input: InputStart<'_>) -> Result<Box<dyn InputReader>> {
         let path = input.path;
         let file = File::open(path).map_err(|e| anden_base::Error::io("open", path, e))?;
-        let BvProperties { num_vertices, layout, .. } = self.0;
+        let BvProperties { num_vertices, num_arcs, layout } = self.0;
         // Opened as it is: bits may look like the beginning of a compressed file.
         let bits = BitSource::new(Box::new(CountedFile(file, Arc::clone(input.bytes_read))));
         Ok(Box::new(BvGraphReader {
@@ -105,6 +121,8 @@ impl InputContent for BvGraphContent {
             vertices: ImpliedVertices::new(0..num_vertices, Numbering::Ids, input.options),
             arcs_at_once: rows_at_once(input.options).min(MAX_ARCS_AT_ONCE) as usize,
             left: None,
+            num_promised: num_arcs,
+            num_found: 0,
         }))
     }
 }
@@ -128,6 +146,28 @@ struct BvGraphReader {
     arcs_at_once: usize,
     /// The vertex with the last list that did not fit in a chunk, and the number of its arcs in chunks before.
     left: Option<(u32, usize)>,
+    /// The number of arcs that the properties state.
+    num_promised: u64,
+    /// The number of arcs in the lists until now.
+    num_found: u64,
+}
+
+impl BvGraphReader {
+    fn bad(&self, what: String) -> Fatal {
+        Error::Input { path: self.path.clone(), what }.into()
+    }
+
+    /// Refuses more arcs than promised at once, because a few damaged bits can state long lists.
+    fn require_promised(&self, is_complete: bool) -> Result<(), Fatal> {
+        let Self { num_promised, num_found, .. } = self;
+        if num_found > num_promised {
+            return Err(self.bad(format!("the properties promise {num_promised} arcs, found more")));
+        }
+        match is_complete && num_found < num_promised {
+            true => Err(self.bad(format!("the properties promise {num_promised} arcs, found {num_found}"))),
+            false => Ok(()),
+        }
+    }
 }
 
 impl InputReader for BvGraphReader {
@@ -137,9 +177,16 @@ impl InputReader for BvGraphReader {
             let (vertex, list, start) = match self.left.take() {
                 Some((vertex, start)) => (vertex, self.lists.last(), start),
                 None => match self.lists.next() {
-                    Ok(Some((vertex, list))) => (vertex, list, 0),
-                    Ok(None) => break,
-                    Err(what) => return Err(Error::Input { path: self.path.clone(), what }.into()),
+                    Ok(Some((vertex, list))) => {
+                        self.num_found += list.len() as u64;
+                        self.require_promised(false)?;
+                        (vertex, self.lists.last(), 0)
+                    }
+                    Ok(None) => {
+                        self.require_promised(true)?;
+                        break;
+                    }
+                    Err(what) => return Err(self.bad(what)),
                 },
             };
             let end = list.len().min(start + self.arcs_at_once - chunk.targets.len());

@@ -56,17 +56,16 @@ impl<G: ExportedGraph> GraphWriter<G> for BvGraphOutput {
     }
 
     fn write(&self, graph: &G, output: &mut Output<'_>) -> Result<u64, G::Error> {
-        let [properties, offsets] = ["properties", "offsets"].map(|ending| output.beside("graph", ending));
+        let (properties, offsets) = (output.beside("graph", "properties")?, output.beside("graph", "offsets")?);
         let rows = rows_from_zero(graph)?;
         let ((num_arcs, num_bits), offsets) =
-            write_aside(&offsets?, &Silent, |offsets| ListsWriter::new(graph, &rows, output, offsets).write())?;
+            write_aside(&offsets, &Silent, |offsets| ListsWriter::new(graph, &rows, output, offsets).write())?;
         let num_vertices = graph.graph().num_vertices() as u64;
         let facts = BvProperties { num_vertices, num_arcs, layout: BvLayout::default() };
         let text = facts.to_text(MAX_REFERENCES, num_bits);
-        let ((), properties) =
-            write_aside(&properties?, &Silent, |file| Ok::<(), Error>(file.write(text.as_bytes())?))?;
-        offsets.publish()?;
-        properties.publish()?;
+        let ((), properties) = write_aside(&properties, &Silent, |file| Ok::<(), Error>(file.write(text.as_bytes())?))?;
+        output.accompany(offsets)?;
+        output.accompany(properties)?;
         Ok(graph.graph().num_edges())
     }
 }
@@ -117,11 +116,11 @@ impl<'a, 'o, 'p, 'q, G: ExportedGraph> ListsWriter<'a, 'o, 'p, 'q, G> {
         }
         // A damaged page looks empty, so the files are complete only if the graph has no fault.
         lists.check().map_err(Error::from)?;
-        self.lists.finish();
+        let num_bits = self.lists.finish();
         self.places.finish();
         self.spill(0)?;
         self.output.flush()?;
-        Ok((self.num_arcs, self.lists.total_bits))
+        Ok((self.num_arcs, num_bits))
     }
 
     fn push(&mut self, vertex: VertexId) -> Result<(), G::Error> {

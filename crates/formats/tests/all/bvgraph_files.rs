@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anden_base::parallel::Pool;
 use anden_formats::{
-    ExportFormat, ExportedGraph, Format, InputPath, KeyKind, NoProperties, Source, SourceOptions, Span, write_file,
+    Error, ExportFormat, ExportedGraph, Format, InputPath, KeyKind, NoProperties, Output, Source, SourceOptions, Span,
+    write_file,
 };
 use anden_graph::{Csr, CsrBuilder, GraphKind, VertexId};
 
@@ -63,7 +64,7 @@ fn metis_keeps_its_ending() {
     let folder = Folder::new();
     let metis = folder.file("web.graph", "2 1\n2\n1\n");
     folder.file("web.properties", "graph.web.directed = false\n");
-    assert_eq!(read(&metis).unwrap().pairs(), [(0, 1)]);
+    assert_eq!(read(&metis).unwrap().pairs(), [(1, 2)]);
 }
 
 #[test]
@@ -74,23 +75,36 @@ fn damaged_files_are_refused() {
         let folder = files(graph, text.as_bytes());
         assert_refused(read(&folder.path("web.v1.graph")), expected);
     };
-    let cut = "web.v1.graph: the list of vertex 71 is damaged: the file ends within the list";
+    let cut = "web.v1.graph: cannot read the list of vertex 66: the file ends within the list";
     refused(&graph[..300], text, cut);
     let replaced = |from: &str, to: &str| text.replace(from, to);
-    refused(graph, &replaced("nodes=200", "nodes=-1"), "web.v1.properties:5: expected a number of nodes of at most");
+    refused(
+        graph,
+        &replaced("nodes=200", "nodes=-1"),
+        "web.v1.properties:5: expected a number of nodes of at most 4294967294, found '-1'",
+    );
     refused(graph, &replaced("nodes=200\n", ""), "web.v1.properties: expected a line 'nodes=', found none");
     refused(graph, &replaced("=big", "=little"), "web.v1.properties:4: expected the endianness 'big', found 'little'");
     let golomb = "expected OUTDEGREES_, REFERENCES_, BLOCKS_, INTERVALS_ or RESIDUALS_ with UNARY, GAMMA, DELTA or \
         ZETA, found 'RESIDUALS_GOLOMB'";
     let flags = replaced("compressionflags=", "compressionflags=RESIDUALS_GOLOMB");
-    refused(graph, &flags, &format!("web.v1.properties:13: {golomb}"));
-    refused(graph, &replaced("arcs=1966", "arcs=1967"), "the properties promise");
+    refused(graph, &flags, &format!("web.v1.properties:16: {golomb}"));
+    refused(graph, &replaced("arcs=1966", "arcs=1967"), "web.v1.graph: the properties promise 1967 arcs, found 1966");
+    refused(graph, &replaced("arcs=1966", "arcs=1960"), "web.v1.graph: the properties promise 1960 arcs, found more");
+    let long = format!("{text}{}", "#\n".repeat(1 << 19));
+    refused(graph, &long, "web.v1.properties: expected properties of at most 1048576 bytes, found more");
     let beyond = replaced("nodes=200", "nodes=150");
     refused(graph, &beyond, "is beyond the 150 vertices");
+    let other = replaced(".BVGraph", ".EFGraph");
+    let folder = files(graph, other.as_bytes());
+    let options = SourceOptions { format: Format::of_name("bvgraph"), ..SourceOptions::default() };
+    let unread = read_files::<u64, u32>(&[&folder.path("web.v1.graph")], &options);
+    let class = "web.v1.properties:2: expected the graphclass BVGraph, found 'it.unimi.dsi.webgraph.EFGraph'";
+    assert_refused(unread, class);
     let folder = files(graph, properties);
     let options = SourceOptions { weights: U32, ..SourceOptions::default() };
     let weighted = read_files::<u64, u32>(&[&folder.path("web.v1.graph")], &options);
-    assert_refused(weighted, "weights are asked for, but the graph has none");
+    assert_refused(weighted, "the graph has none: leave out --weights and --weight-type");
 }
 
 /// A graph whose keys are these numbers, or its ids.
@@ -103,7 +117,7 @@ struct Numbered {
 impl ExportedGraph for Numbered {
     type Graph = Csr;
     type Properties = NoProperties;
-    type Error = anden_formats::Error;
+    type Error = Error;
 
     fn graph(&self) -> &Csr {
         &self.graph
@@ -136,7 +150,8 @@ impl ExportedGraph for Numbered {
 }
 
 fn numbered(kind: GraphKind, keys: Vec<u64>, arcs: &[(u64, u64)]) -> Numbered {
-    let id = |key: u64| keys.iter().position(|&other| other == key).unwrap() as u32;
+    let places: std::collections::HashMap<u64, u32> = keys.iter().copied().zip(0..).collect();
+    let id = |key: u64| places[&key];
     let mut builder = CsrBuilder::<u32>::new(kind, keys.len()).keep_parallel();
     arcs.iter().for_each(|&(source, target)| builder.edge(id(source), id(target), 1));
     Numbered { graph: builder.build_weighted().unwrap(), keys, pool: Pool::new(1).unwrap() }
@@ -165,6 +180,26 @@ fn undirected_edges_stand_at_both_ends() {
     // Keys that are no numbers of vertices leave the order of the ids.
     let found = read(&path).unwrap();
     assert_eq!((found.pairs(), found.vertices.len()), (vec![(0, 1), (1, 0), (1, 1)], 3));
+}
+
+/// A fault after the lists, such as a failed sync, leaves no file of a new set beside one of an old set.
+#[test]
+fn files_appear_together() {
+    let (graph, folder) = (numbered(GraphKind::Directed, vec![0, 1], &[(0, 1)]), Folder::new());
+    let path = folder.path("web.graph");
+    let stopped: Result<(), Error> = write_file(&path, |output| {
+        ExportFormat::BVGRAPH.write(&graph, output)?;
+        Err(Error::Parameter("stopped".into()))
+    });
+    assert_refused(stopped.map_err(|error| error.to_string()), "stopped");
+    let names = || std::fs::read_dir(folder.path("")).unwrap().count();
+    assert_eq!(names(), 0);
+    write_file(&path, |output| ExportFormat::BVGRAPH.write(&graph, output)).unwrap();
+    assert_eq!(names(), 3);
+    // An output that is visible already has the other files at once.
+    let mut output = Output::new(&folder.path("other.graph"), Vec::new());
+    ExportFormat::BVGRAPH.write(&graph, &mut output).unwrap();
+    assert_eq!(names(), 5);
 }
 
 #[test]
