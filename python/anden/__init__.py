@@ -51,6 +51,7 @@ from ._anden import (
     kernels,
     load,
     open,
+    restore,
 )
 from ._progress import set_progress, show_in_notebooks as _show_in_notebooks
 from .convert import from_arrow, from_edges, from_networkx, from_numpy, from_pandas, from_polars, from_scipy
@@ -90,6 +91,7 @@ __all__ = [
     "kernels",
     "load",
     "open",
+    "restore",
     "set_progress",
 ]
 

@@ -19,7 +19,7 @@ _Direction: TypeAlias = Literal["out", "in", "both"]
 _Variant: TypeAlias = Literal["auto", "memory", "disk"]
 _WeightType: TypeAlias = Literal["u32", "i64", "f32", "f64"]
 _Ids: TypeAlias = Literal["integer", "string", "dense"]
-_SnapshotId: TypeAlias = "int | str | Snapshot"
+_SnapshotId: TypeAlias = "int | str | datetime.date | Snapshot"
 _Durability: TypeAlias = str
 _PropertyValue: TypeAlias = bool | int | float | str | bytes | datetime.date | datetime.datetime | None
 _Returned = TypeVar("_Returned")
@@ -66,6 +66,7 @@ __all__ = [
     "kernels",
     "load",
     "open",
+    "restore",
     "run_command",
     "set_progress",
     "table_of",
@@ -80,6 +81,9 @@ def open(
     snapshots_only: bool = ...,
     io: Literal["mmap", "pread"] = ...,
     prefetch: str = ...,
+) -> Database: ...
+def restore(
+    path: _StrPath, *backups: _StrPath, limit_rate: int | str | None = ..., threads: int = ..., memory: int | str | None = ...
 ) -> Database: ...
 def create(
     path: _StrPath | None = ...,

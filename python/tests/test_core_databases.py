@@ -241,6 +241,14 @@ def test_backups_name_their_parents(tmp_path: Path) -> None:
         assert increment["parent"] == full["backup"] and increment["bytes"] < full["bytes"]
         with pytest.raises(anden.Error, match="exists already"):
             db.backup(tmp_path / "full")
+    backups = [tmp_path / "full", tmp_path / "increment.tar.zst"]
+    with anden.restore(tmp_path / "restored", *backups, threads=1) as restored:
+        assert list(restored.view().neighbors(2)) == [3]
+        restored.append([3], [4])
+    with pytest.raises(anden.Error, match="not named before it"):
+        anden.restore(tmp_path / "other", backups[1])
+    with pytest.raises(anden.InvalidInput, match="needs a backup"):
+        anden.restore(tmp_path / "other")
 
 
 def test_closed_databases_raise(db: anden.Database) -> None:
@@ -462,6 +470,12 @@ def test_snapshots_have_times_of_their_data() -> None:
         datetime.datetime(2012, 5, 31, tzinfo=utc),
         datetime.datetime(2012, 6, 30, 16, tzinfo=utc),
     ]
+    assert db.view(snapshot="2012-04").num_edges == 1
+    assert repr(db.view(snapshot=datetime.date(2012, 5, 30))) == repr(db.view(snapshot=2))
+    assert repr(db.view(snapshot=datetime.datetime(2012, 6, 30, 18, tzinfo=zone))) == repr(db.view(snapshot=4))
+    assert repr(db.view(window=("2012-05", "2012-06"))) == repr(db.view(window=(3, 4)))
+    with pytest.raises(anden.NotFound, match="no snapshot is of 2012-03"):
+        db.view(snapshot="2012-03")
     with pytest.raises(anden.InvalidInput, match="2012-05'|2012-05\""):
         db.checkpoint(as_of="2012-05")
     with pytest.raises(TypeError, match="as_of"):

@@ -36,6 +36,7 @@ EXAMPLES: dict[str, Any] = {
     "arguments": lambda: ["anden", "--version"],
     "arrays": lambda: [1, 2],
     "b": lambda: 2,
+    "backups": lambda: "backup",
     "columns": lambda: ["source"],
     "dst": lambda: [2, 3],
     "durability": lambda: "none",

@@ -16,8 +16,8 @@ impl Database {
     /// Copies everything committed, as of one epoch, to a new directory, or to one file if the name ends in `.tar.zst`.
     /// Commits, checkpoints and merges go on meanwhile, and each block is verified while it is copied.
     ///
-    /// A handle that only reads copies what the writer in another process has committed by now. A database in memory
-    /// makes a snapshot of its commits first.
+    /// A handle that only reads copies the commits that the writer in another process has written by now. Those with
+    /// durability `None` may still be in its memory. A database in memory makes a snapshot of its commits first.
     ///
     /// ```
     /// use anden::{Database, Options, Session, Update};

@@ -20,13 +20,12 @@
 //! - [`load`] and [`export`]: files;
 //! - [`property`]: values, types and indexes;
 //! - [`job`], [`query`] and [`tables`]: the table of algorithms, and answers;
-//! - [`changes`] and [`snapshot`]: options and reports of changes, and of versions;
-//! - [`backup`]: options and reports of backup and restore;
+//! - [`changes`] and [`snapshot`]: options and reports of changes, and of versions and their backups;
 //! - [`error`], [`session`] and [`stats`]: kinds of failures, shared threads, counters.
 
 #![forbid(unsafe_code)]
 
-pub mod backup;
+mod backup;
 pub mod changes;
 pub mod error;
 pub mod export;
@@ -59,6 +58,7 @@ mod prepare;
 mod replay;
 mod sliding_window;
 mod snapshot_id;
+mod snapshot_period;
 mod stored_values;
 mod transaction;
 mod view;

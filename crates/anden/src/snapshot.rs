@@ -1,4 +1,4 @@
-//! Snapshots: append, read, compare, merge, drop, retain; and the types of their reports.
+//! Snapshots: append, read, compare, merge, drop, retain; and the types of their reports and of backups.
 
 use std::ops::RangeInclusive;
 
@@ -7,8 +7,11 @@ use anden_formats::InputPath;
 use anden_snapshots::SnapshotView;
 
 use crate::error::NotFound;
+use crate::property::PropertyValue;
+use crate::snapshot_period::Period;
 use crate::{Database, Error, Result, View};
 
+pub use crate::backup::{BackupId, BackupOptions, BackupReport, DatabaseId, RestoreReport};
 pub use crate::diff::{Diff, DiffEdge, DiffProperty};
 pub use crate::sliding_window::SlidingWindow;
 pub use crate::snapshot_id::SnapshotId;
@@ -17,7 +20,7 @@ pub use anden_engine::{MergeReport, Retention, SnapshotInfo, SnapshotTag, Verify
 /// Methods that change the database fail if it is open for reading only, if the disk fails, or on cancellation. The
 /// database is then unchanged.
 impl Database {
-    /// The graph at a snapshot, by number or name.
+    /// The graph at a snapshot, by number, name or [time](SnapshotId::Name).
     ///
     /// # Errors
     /// [`Error::NotFound`]: the snapshot does not exist or was dropped; damage met on the way.
@@ -28,23 +31,61 @@ impl Database {
         Ok(self.opened(self.inner().snapshot(number)?, self.session(), name, &moment))
     }
 
-    /// The number of an existing snapshot, given by number or name.
+    /// The number of an existing snapshot, given by number, name or [time](SnapshotId::Name).
+    ///
+    /// ```
+    /// use anden::snapshot::SnapshotTag;
+    /// use anden::{Database, Options, Update};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.apply(&[Update::add_edge(1, 2)])?;
+    /// let as_of = SnapshotTag::parse_as_of("2012-04-30").ok();
+    /// db.checkpoint(SnapshotTag { name: Some("spring"), as_of })?;
+    /// assert_eq!((db.snapshot_number("spring")?, db.snapshot_number("2012-05")?), (2, 2));
+    /// assert!(db.snapshot_number("2012-03").is_err());
+    /// # Ok::<(), anden::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Error::NotFound`]: the snapshot does not exist or was dropped.
+    /// [`Error::NotFound`]: the snapshot does not exist or was dropped, or none is that old.
     pub fn snapshot_number(&self, snapshot: impl Into<SnapshotId>) -> Result<u32> {
-        let snapshots = self.snapshots();
-        let asked = snapshot.into();
-        let found = match &asked {
-            SnapshotId::Number(number) => snapshots.iter().find(|info| info.number == *number),
-            SnapshotId::Name(name) => snapshots.iter().find(|info| info.name.as_ref() == Some(name)),
-        };
-        found.map(|info| info.number).ok_or_else(|| {
-            let numbers: Vec<u32> = snapshots.iter().map(|info| info.number).collect();
-            let known = shown_numbers(&numbers);
-            let text = format!("snapshot {asked} does not exist or was dropped: there are {known}");
-            Error::not_found(NotFound::Snapshot(asked), text)
+        self.find_snapshot(&snapshot.into(), |snapshots, period| {
+            snapshots.iter().rfind(|info| time_of(info) < period.end)
         })
+    }
+
+    /// Finds a snapshot by number or name, else by `of_period`.
+    fn find_snapshot(
+        &self,
+        asked: &SnapshotId,
+        of_period: impl FnOnce(&[SnapshotInfo], Period) -> Option<&SnapshotInfo>,
+    ) -> Result<u32> {
+        let snapshots = self.snapshots();
+        if let Some(info) = snapshots.iter().find(|info| is_called(info, asked)) {
+            return Ok(info.number);
+        }
+        let period = match asked {
+            SnapshotId::Number(_) => None,
+            SnapshotId::Name(name) => Period::parse(name),
+        };
+        let Some(period) = period else { return Err(missing(asked, &snapshots)) };
+        of_period(&snapshots, period).map(|info| info.number).ok_or_else(|| {
+            let times = || snapshots.iter().map(time_of);
+            let (Some(oldest), Some(newest)) = (times().min(), times().max()) else {
+                return missing(asked, &snapshots);
+            };
+            let [oldest, newest] = [oldest, newest].map(PropertyValue::Timestamp);
+            let text = format!("no snapshot is of {asked}: they are from {oldest} to {newest}");
+            Error::not_found(NotFound::Snapshot(asked.clone()), text)
+        })
+    }
+
+    /// The number of an existing snapshot, given by number or name. Changes of snapshots take no time: a second drop of
+    /// the name `2012-05-01` would drop an older snapshot.
+    fn number_of_called(&self, asked: &SnapshotId) -> Result<u32> {
+        let snapshots = self.snapshots();
+        let found = snapshots.iter().find(|info| is_called(info, asked));
+        found.map(|info| info.number).ok_or_else(|| missing(asked, &snapshots))
     }
 
     /// The edges that the snapshots of `window` added, both ends included. An edge is in the window if the last
@@ -52,13 +93,27 @@ impl Database {
     /// added again unchanged is not in the window. If the window begins at the oldest snapshot, all its edges count as
     /// added. The window has all vertices of its last snapshot.
     ///
+    /// The ends are numbers, names or [times](SnapshotId::Name). A time at the start means the oldest snapshot from its
+    /// beginning on, so `2012-01..2012-03` has what the snapshots of these three months added.
+    ///
     /// # Errors
-    /// [`Error::NotFound`]: an end is not a snapshot; [`Error::InvalidInput`]: the window is reversed; damage met on
-    /// the way.
-    pub fn window(&self, window: RangeInclusive<u32>) -> Result<View> {
+    /// [`Error::NotFound`]: an end is not a snapshot, or none is of that time; [`Error::InvalidInput`]: the window is
+    /// reversed; damage met on the way.
+    pub fn window<S: Into<SnapshotId>>(&self, window: RangeInclusive<S>) -> Result<View> {
         let moment = self.moment();
-        let name = format!("window {}..{}", window.start(), window.end());
-        Ok(self.opened(self.inner().window(window)?, self.session(), name, &moment))
+        let (first, last) = window.into_inner();
+        let (first, last) = (first.into(), last.into());
+        let start = self
+            .find_snapshot(&first, |snapshots, period| snapshots.iter().find(|info| time_of(info) >= period.start))?;
+        let end = self.snapshot_number(last.clone())?;
+        let is_number = |id: &SnapshotId| matches!(id, SnapshotId::Number(_));
+        if start > end && !(is_number(&first) && is_number(&last)) {
+            let text =
+                format!("no snapshot is in {first}..{last}: it begins with snapshot {start} and ends with {end}");
+            return Err(Error::InvalidInput(text.into()));
+        }
+        let name = format!("window {start}..{end}");
+        Ok(self.opened(self.inner().window(start..=end)?, self.session(), name, &moment))
     }
 
     /// The changes from one snapshot to another. `to` may be the older one.
@@ -161,12 +216,12 @@ impl Database {
         self.drop_snapshots(&[snapshot.into()]).map(|_| ())
     }
 
-    /// Drops snapshots, all of them or none. Returns their numbers in ascending order.
+    /// Drops snapshots by number or name, all of them or none. Returns their numbers in ascending order.
     ///
     /// # Errors
     /// As [`drop_snapshot`](Self::drop_snapshot).
     pub fn drop_snapshots(&self, snapshots: &[SnapshotId]) -> Result<Vec<u32>> {
-        let numbers = snapshots.iter().map(|snapshot| self.snapshot_number(snapshot.clone()));
+        let numbers = snapshots.iter().map(|snapshot| self.number_of_called(snapshot));
         let mut numbers = numbers.collect::<Result<Vec<_>>>()?;
         numbers.sort_unstable();
         // A number and a name may lead to one snapshot.
@@ -175,7 +230,7 @@ impl Database {
         Ok(numbers)
     }
 
-    /// Gives a snapshot another name; `None` takes its name away. Returns its number.
+    /// Gives a snapshot, by number or name, another name; `None` takes its name away. Returns its number.
     ///
     /// ```
     /// use anden::{Changes, Database, Options};
@@ -194,7 +249,7 @@ impl Database {
     /// [`Error::InvalidInput`]: the name is not valid.
     pub fn rename_snapshot(&self, snapshot: impl Into<SnapshotId>, name: Option<&str>) -> Result<u32> {
         require_short(name)?;
-        let number = self.snapshot_number(snapshot)?;
+        let number = self.number_of_called(&snapshot.into())?;
         self.inner().rename_snapshot(number, name)?;
         Ok(number)
     }
@@ -220,6 +275,26 @@ pub(crate) fn require_short(name: Option<&str>) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Whether a snapshot has this number or name.
+fn is_called(info: &SnapshotInfo, asked: &SnapshotId) -> bool {
+    match asked {
+        SnapshotId::Number(number) => info.number == *number,
+        SnapshotId::Name(name) => info.name.as_ref() == Some(name),
+    }
+}
+
+/// The error for a snapshot that does not exist.
+fn missing(asked: &SnapshotId, snapshots: &[SnapshotInfo]) -> Error {
+    let numbers: Vec<u32> = snapshots.iter().map(|info| info.number).collect();
+    let text = format!("snapshot {asked} does not exist or was dropped: there are {}", shown_numbers(&numbers));
+    Error::not_found(NotFound::Snapshot(asked.clone()), text)
+}
+
+/// The time of a snapshot's data, or else of its creation, in microseconds since 1970.
+fn time_of(info: &SnapshotInfo) -> i64 {
+    info.as_of.unwrap_or_else(|| i64::try_from(info.unix_time).unwrap_or(i64::MAX).saturating_mul(1_000_000))
 }
 
 /// Formats numbers as ranges: `1 to 4, 7`.

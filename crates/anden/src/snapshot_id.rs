@@ -1,11 +1,14 @@
-//! The number or the name of a snapshot.
+//! The number, the name or the time of a snapshot.
 
-/// A snapshot, by number or name.
+/// A snapshot, by number, name or time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SnapshotId {
     /// The number, from 1.
     Number(u32),
-    /// The name.
+    /// The name, or a time: a month (`2012-05`), a week of ISO 8601 (`2012-W18`), a day, an hour (`2012-05-03T10`), a
+    /// minute or a second, in UTC without a zone. A snapshot with this name comes first. A time means the newest
+    /// snapshot whose data is from before its end, by [`as_of`](crate::snapshot::SnapshotInfo::as_of), or else by its
+    /// creation. Drops and renames take no time.
     Name(String),
 }
 

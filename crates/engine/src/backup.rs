@@ -82,7 +82,8 @@ impl Engine {
     /// Copies everything committed, as of one epoch, to a new directory or archive. Commits, checkpoints and merges go
     /// on. Each block is verified while it is copied. A database in memory makes a snapshot of its commits first.
     ///
-    /// A handle that only reads copies what the writer in another process has committed.
+    /// A handle that only reads copies the commits that the writer in another process has written to the WAL. Those
+    /// with [`Durability::None`](crate::Durability::None) may still be in its memory.
     ///
     /// Cost: copies all data files that `since` lacks, and the WAL behind the newest snapshot. Files that leave the
     /// database meanwhile take space until the end. Commits wait while the files are opened.
@@ -164,8 +165,8 @@ impl Engine {
             };
             (list.epoch, _) = RecordCopy::new(manifest.id(), manifest.epoch(), &mut take).run(&log, until)?;
             // The write guard was held while the files were opened, so they have all commits.
-            if until.is_some_and(|until| list.epoch < until) {
-                let what = format!("the WAL ends at commit {}, and commit {until:?} is published", list.epoch);
+            if let Some(until) = until.filter(|&until| list.epoch < until) {
+                let what = format!("the WAL ends at commit {}, and commit {until} is published", list.epoch);
                 return Err(Error::internal(what));
             }
         }

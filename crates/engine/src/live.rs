@@ -71,9 +71,9 @@ use self::replay::WalReplay;
 use self::rows::RowVersion;
 use self::version::LiveVersion;
 use self::vertices::VertexHistory;
-use crate::Result;
 use crate::log::{Durability, HeldLog, Log, LogOwner, LogPlace, LogStats, Lsn, SharedDurability};
 use crate::validation::{HUGE_BATCH, ReadKey, VersionTable};
+use crate::{ErrorKind, Result};
 
 /// Vertices for which room is made in advance, so that growth is rare.
 const SPARE_VERTICES: usize = 1 << 16;
@@ -226,8 +226,8 @@ impl Live {
         LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() }.hold()
     }
 
-    /// Pins the files of `store`, and opens the WAL that belongs to them. With the epoch of the last commit; `None` in
-    /// a reader, where the WAL tells. No WAL if nothing outlives the handle.
+    /// Pins the files of `store`, and opens the WAL that belongs to them. Returns both, and the epoch of the last
+    /// commit; a reader returns `None`, because only the WAL tells it. A database in memory has no WAL.
     ///
     /// # Errors
     /// The disk failed.
@@ -246,8 +246,12 @@ impl Live {
             let before = store.pin_files()?;
             let log = self.hold_log(store);
             let pinned = store.pin_files()?;
-            // A newer manifest removes segments. If it is still the same, the open segments lack no commit.
-            if pinned.manifest() == before.manifest() || num_attempts == MAX_ATTEMPTS {
+            // The writer removes segments once a manifest has their commits, so one may vanish between its listing and
+            // its opening, also while the manifest stays.
+            let has_vanished = log.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+            // The last attempt decides. The manifest that is pinned after the opening has the commits of all segments
+            // that were removed before.
+            if pinned.manifest() == before.manifest() && !has_vanished || num_attempts == MAX_ATTEMPTS {
                 let until = guard.as_ref().map(|_| self.epoch());
                 return Ok((pinned, Some(log?), until));
             }

@@ -83,7 +83,21 @@ pub fn write_folder<T, E: From<Error>>(
     std::fs::create_dir(&temporary).map_err(|e| io("create", e))?;
     // From here on, every error drops this guard, which removes the temporary folder.
     let aside = Aside::new(path, temporary.clone());
-    let value = body(&OutputFolder { path: path.to_owned(), temporary, progress })?;
+    let folder = OutputFolder { path: path.to_owned(), temporary, progress };
+    let value = body(&folder)?;
+    // A sync of a file does not cover its name: a crash could leave a folder that lacks parts.
+    sync_names(&folder.temporary).map_err(|e| io("sync", e))?;
     aside.publish()?;
     Ok(value)
+}
+
+/// Makes the names in a folder durable, and those in the folders within it.
+fn sync_names(folder: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_names(&entry.path())?;
+        }
+    }
+    File::open(folder)?.sync_all()
 }

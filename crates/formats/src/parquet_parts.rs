@@ -2,14 +2,38 @@
 
 use std::path::PathBuf;
 
+use anden_base::parallel::Pool;
+use anden_graph::WeightedEdges;
 use arrow_schema::Field;
 
-use crate::Result;
+use crate::edge_rows::WrittenProperties;
+use crate::options::KeyKind;
 use crate::output_folder::{FolderFile, OutputFolder};
-use crate::write_parquet::{ByteOutput, EncodedRows, ParquetTable, RowEncoder, RowFile, TablePlace};
+use crate::write_parquet::{
+    ByteOutput, ColumnKeys, EncodedRows, ParquetTable, RowEncoder, RowFile, TablePlace, WrittenKeys, write_edges_to,
+    write_vertices_to,
+};
+use crate::{Error, Result};
 
 /// The number of rows after which a part ends. Large enough that the parts of a billion edges can all be open.
 const PART_ROWS: u64 = 4 << 20;
+
+/// Writes the pair of tables of GraphFrames: `vertices` with `id` and properties, `edges` with `src`, `dst`, `weight`
+/// if edges have weights, and properties. Each is a folder of parts. Returns the number of edges.
+///
+/// Memory and errors are those of [`write_parquet_edges`](crate::write_parquet_edges).
+pub(crate) fn write_parquet_folder<E: From<Error> + Send>(
+    graph: &impl WeightedEdges,
+    kind: KeyKind,
+    keys: impl WrittenKeys<E>,
+    properties: &impl WrittenProperties<E>,
+    pool: &Pool,
+    folder: &OutputFolder<'_>,
+) -> Result<u64, E> {
+    let keys = ColumnKeys::new(graph, kind, keys, pool)?;
+    write_vertices_to(graph, &keys, properties, pool, PartFolder { folder, name: "vertices" })?;
+    write_edges_to(graph, &keys, properties, pool, ["src", "dst"], PartFolder { folder, name: "edges" })
+}
 
 /// The place of a table in a folder.
 pub(crate) struct PartFolder<'a> {

@@ -32,8 +32,6 @@ use parquet::schema::types::ColumnPath;
 use crate::edge_rows::{EdgeRows, WrittenProperties, for_each_written, pieces_of};
 use crate::number::parse_u64;
 use crate::options::KeyKind;
-use crate::output_folder::OutputFolder;
-use crate::parquet_parts::PartFolder;
 use crate::write::{Output, refuse_clash};
 use crate::{Error, Result};
 
@@ -97,24 +95,7 @@ pub fn write_parquet_vertices<E: From<Error> + Send>(
     write_vertices_to(graph, &ColumnKeys::new(graph, kind, keys, pool)?, properties, pool, output)
 }
 
-/// Writes the pair of tables of GraphFrames: `vertices` with `id` and properties, `edges` with `src`, `dst`, `weight`
-/// if edges have weights, and properties. Each is a folder of parts. Returns the number of edges.
-///
-/// Memory and errors are those of [`write_parquet_edges`].
-pub(crate) fn write_parquet_folder<E: From<Error> + Send>(
-    graph: &impl WeightedEdges,
-    kind: KeyKind,
-    keys: impl WrittenKeys<E>,
-    properties: &impl WrittenProperties<E>,
-    pool: &Pool,
-    folder: &OutputFolder<'_>,
-) -> Result<u64, E> {
-    let keys = ColumnKeys::new(graph, kind, keys, pool)?;
-    write_vertices_to(graph, &keys, properties, pool, PartFolder { folder, name: "vertices" })?;
-    write_edges_to(graph, &keys, properties, pool, ["src", "dst"], PartFolder { folder, name: "edges" })
-}
-
-fn write_vertices_to<E: From<Error> + Send>(
+pub(crate) fn write_vertices_to<E: From<Error> + Send>(
     graph: &impl WeightedEdges,
     keys: &ColumnKeys<impl WrittenKeys<E>>,
     properties: &impl WrittenProperties<E>,
@@ -141,7 +122,7 @@ fn write_vertices_to<E: From<Error> + Send>(
 }
 
 /// `ends` are the names of the columns of sources and targets.
-fn write_edges_to<E: From<Error> + Send>(
+pub(crate) fn write_edges_to<E: From<Error> + Send>(
     graph: &impl WeightedEdges,
     keys: &ColumnKeys<impl WrittenKeys<E>>,
     properties: &impl WrittenProperties<E>,
@@ -413,7 +394,7 @@ fn weights_of<W: Weight>(weights: Vec<W>) -> ArrayRef {
 }
 
 /// The keys of vertices.
-enum ColumnKeys<F> {
+pub(crate) enum ColumnKeys<F> {
     /// The ids are the keys.
     Ids,
     /// The keys by vertex, and whether one needs all 64 bits.
@@ -425,7 +406,7 @@ enum ColumnKeys<F> {
 }
 
 impl<F> ColumnKeys<F> {
-    fn new<E: From<Error> + Send>(graph: &impl Graph, kind: KeyKind, keys: F, pool: &Pool) -> Result<Self, E>
+    pub(crate) fn new<E: From<Error> + Send>(graph: &impl Graph, kind: KeyKind, keys: F, pool: &Pool) -> Result<Self, E>
     where
         F: WrittenKeys<E>,
     {

@@ -4,6 +4,7 @@ mod backup;
 mod changes;
 mod inspect;
 
+pub use self::backup::restore;
 pub use self::inspect::RollingWindows;
 
 use std::ops::RangeInclusive;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use anden::kernel::FormReport;
 use anden::load::{InputPath, LoadReport};
 use anden::property::IndexKind;
-use anden::snapshot::SnapshotTag;
+use anden::snapshot::{SnapshotId, SnapshotTag};
 use anden::{GraphKind, KeyScheme, OpenOptions, Options, WeightType};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -269,14 +270,12 @@ impl Database {
 }
 
 /// A window of snapshots: a tuple of two numbers or names, both included.
-fn window_of(opened: &Opened, value: &Bound<'_, PyAny>) -> Result<RangeInclusive<u32>> {
+fn window_of(opened: &Opened, value: &Bound<'_, PyAny>) -> Result<RangeInclusive<SnapshotId>> {
     let Ok((first, last)) = value.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() else {
         let shown = value.repr()?;
         return Err(wrong_type(format!("window is a tuple of two snapshots such as (2, 5), not {shown}")));
     };
-    let database = opened.database()?;
-    let number = |value| -> Result<u32> { Ok(database.snapshot_number(snapshot_id(&value, opened)?)?) };
-    Ok(number(first)?..=number(last)?)
+    Ok(snapshot_id(&first, opened)?..=snapshot_id(&last, opened)?)
 }
 
 #[pymethods]
@@ -328,8 +327,8 @@ impl Database {
     ///
     /// Parameters
     /// ----------
-    /// snapshot : int, str or Snapshot, optional
-    ///     The number or the name of a snapshot.
+    /// snapshot : int, str, date, datetime or Snapshot, optional
+    ///     The number, the name or the time of a snapshot. ``"2012-05"`` is the newest one up to the end of that month.
     /// window : tuple of two snapshots, optional
     ///     Show the edges that these snapshots added, both ends included.
     ///

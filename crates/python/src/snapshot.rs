@@ -32,7 +32,7 @@ pub fn as_of(value: &Bound<'_, PyAny>) -> Result<i64> {
     SnapshotTag::parse_as_of(&text).map_err(invalid)
 }
 
-/// A snapshot of a database, by number, name or object.
+/// A snapshot of a database, by number, name, time or object.
 pub fn snapshot_id(value: &Bound<'_, PyAny>, of: &Opened) -> Result<SnapshotId> {
     if let Ok(snapshot) = value.cast::<Snapshot>() {
         let snapshot = snapshot.get();
@@ -46,12 +46,16 @@ pub fn snapshot_id(value: &Bound<'_, PyAny>, of: &Opened) -> Result<SnapshotId> 
     if let Ok(name) = value.cast::<PyString>() {
         return Ok(name.to_str()?.into());
     }
+    // A date or a datetime; a number has no such method.
+    if let Ok(time) = value.call_method0("isoformat") {
+        return Ok(time.cast::<PyString>()?.to_str()?.into());
+    }
     match value.extract::<u32>() {
         Ok(number) => Ok(number.into()),
         Err(_) if value.is_instance_of::<PyInt>() => Err(invalid(format!("{value} is no number of a snapshot"))),
         Err(_) => {
             let kind = value.get_type().name()?;
-            Err(wrong_type(format!("a snapshot is an int, a str or an anden.Snapshot, not {kind}")))
+            Err(wrong_type(format!("a snapshot is an int, a str, a date or an anden.Snapshot, not {kind}")))
         }
     }
 }

@@ -50,7 +50,7 @@ pub struct BackupFile {
     pub name: String,
     /// Its length in bytes.
     pub len: u64,
-    /// Of a data file, the checksum of its header, which covers the file; of a WAL segment, that of all bytes.
+    /// The checksum of the header of a data file, which covers the file, or of all bytes of a WAL segment.
     pub crc: u32,
 }
 
@@ -215,7 +215,7 @@ impl Store {
     /// showing its own.
     ///
     /// # Errors
-    /// As [`refresh`](Self::refresh), of a read-only handle.
+    /// A read-only handle: as [`refresh`](Self::refresh).
     pub fn pin_files(&self) -> Result<PinnedFiles> {
         let state = self.newest_state()?;
         let mut manifest = state.manifest.clone();

@@ -343,10 +343,10 @@ impl Store {
         Arc::clone(&self.state().dictionary)
     }
 
-    /// The current state; of a read-only handle, the newest state in the directory, which the handle does not show yet.
+    /// The newest state. A read-only handle looks for it in the directory, and may show an older one.
     ///
     /// # Errors
-    /// As [`refresh`](Self::refresh), of a read-only handle.
+    /// A read-only handle: as [`refresh`](Self::refresh).
     pub(crate) fn newest_state(&self) -> Result<Arc<PublishedState>> {
         if self.writer.is_some() {
             return Ok(self.state());

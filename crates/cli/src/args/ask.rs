@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anden::export::ExportFormat;
 use anden::session::{Io, Prefetch};
+use anden::snapshot::SnapshotId;
 use anden_formats::OutputContent;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
@@ -16,12 +17,14 @@ use super::parse;
 #[command(next_help_heading = "Version and access")]
 pub struct Selection {
     // `global` lets these options also stand behind the question of `query`.
-    /// Read this snapshot, by number or name [default: everything committed]
-    #[arg(long, global = true, value_name = "N|NAME", conflicts_with = "window", allow_negative_numbers = true)]
+    /// Read this snapshot, by number, name or time: 2012-05 is the newest one up to the end of that month [default:
+    /// everything committed]
+    #[arg(long, global = true, value_name = "N|NAME|TIME", conflicts_with = "window", allow_negative_numbers = true)]
     pub snapshot: Option<String>,
-    /// Read only the edges that snapshots A to B added: those that B has and the snapshot before A lacks
+    /// Read only the edges that snapshots A to B added: those that B has and the snapshot before A lacks; 3..7, or times
+    /// as in 2012-01..2012-03
     #[arg(long, global = true, value_name = "A..B", value_parser = parse::window, allow_hyphen_values = true)]
-    pub window: Option<RangeInclusive<u32>>,
+    pub window: Option<RangeInclusive<SnapshotId>>,
     /// Read only edges for which this SQL expression over edge properties is true: 'amount > 100 AND kind = ''wire'''
     #[arg(long, global = true, value_name = "EXPR")]
     pub where_edge: Option<String>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anden::load::{EdgeInput, InputPath, StatedType, VertexInput, WantedProperties, parse_delimiter};
 use anden::session::parse_size;
-use anden::snapshot::SnapshotTag;
+use anden::snapshot::{SnapshotId, SnapshotTag};
 
 /// Parses a number of threads, from 1 to 4,096.
 pub fn threads(text: &str) -> Result<usize, String> {
@@ -60,10 +60,12 @@ pub fn interval<T: std::str::FromStr + PartialOrd>(text: &str) -> Result<RangeIn
     }
 }
 
-/// Parses a window of snapshots: `3..7`. The library checks the order of its ends.
-pub fn window(text: &str) -> Result<RangeInclusive<u32>, String> {
-    let bounds = text.split_once("..").and_then(|(first, last)| Some(first.parse().ok()?..=last.parse().ok()?));
-    bounds.ok_or_else(|| "expected the numbers of two snapshots as in 3..7".into())
+/// Parses a window of snapshots: `3..7`, `monday..friday`, `2012-01..2012-03`. The library checks the order of its ends.
+pub fn window(text: &str) -> Result<RangeInclusive<SnapshotId>, String> {
+    match text.split_once("..") {
+        Some((first, last)) if !first.is_empty() && !last.is_empty() => Ok(first.into()..=last.into()),
+        _ => Err("expected two snapshots as in 3..7 or 2012-01..2012-03".into()),
+    }
 }
 
 /// Parses the time of data, in microseconds since 1970.
@@ -201,9 +203,10 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_two_numbers() {
-        assert_eq!((window("3..7"), window("5..2").map(|w| *w.start())), (Ok(3..=7), Ok(5)));
-        assert!(["3", "3..", "..7", "a..b", "3...7"].iter().all(|text| window(text).is_err()));
+    fn windows_are_two_snapshots() {
+        assert_eq!(window("3..7"), Ok(3.into()..=7.into()));
+        assert_eq!(window("2012-01..monday"), Ok("2012-01".into()..="monday".into()));
+        assert!(["3", "3..", "..7", "..", ""].iter().all(|text| window(text).is_err()));
     }
 
     #[test]

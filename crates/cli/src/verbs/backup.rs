@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anden::Database;
-use anden::backup::BackupOptions;
+use anden::snapshot::BackupOptions;
 use serde_json::json;
 
 use super::{open_snapshots, session};

@@ -380,6 +380,49 @@ fn snapshots_have_times_of_their_data() {
 }
 
 #[test]
+fn times_name_snapshots() {
+    let scene = Scene::new();
+    scene.write("1.txt", "1 2\n");
+    scene.anden(&["load", "db", "1.txt", "--as-of", "2012-01-31"]).succeeded();
+    for (name, as_of) in [("2", "2012-02-14T09:30"), ("3", "2012-02-29"), ("4", "2012-04-01")] {
+        scene.write("more.txt", &format!("1 {name}3\n"));
+        scene.anden(&["append", "db", "more.txt", "--as-of", as_of]).succeeded();
+    }
+    let num_edges = |selection: &[&str]| {
+        let run = scene.json(&[&["run", "db", "wcc"], selection].concat());
+        (run["view"].clone(), run["edges"].clone())
+    };
+    for (time, number) in [
+        ("2012-01", 1),
+        ("2012-02-14", 2),
+        ("2012-02-14T09:29", 1),
+        ("2012-W07", 2),
+        ("2012-02", 3),
+        ("2012-03", 3),
+        ("2012-04-01T00", 4),
+        ("2999-12", 4),
+    ] {
+        let view = (json!(format!("snapshot {number}")), json!(number));
+        assert_eq!(num_edges(&["--snapshot", time]), view, "{time}");
+    }
+    assert_eq!(num_edges(&["--window", "2012-02..2012-02"]), (json!("window 2..3"), json!(2)));
+    assert_eq!(num_edges(&["--window", "2012-01..3"]), (json!("window 1..3"), json!(3)));
+    assert_eq!(num_edges(&["--window", "2012-02-15..2012-04"]), (json!("window 3..4"), json!(2)));
+    let refused =
+        |option: &str, value: &str, texts: &[&str]| scene.anden(&["run", "db", "wcc", option, value]).refused(texts);
+    refused("--snapshot", "2011-12", &["no snapshot is of 2011-12", "2012-01-31T00:00:00Z to 2012-04-01T00:00:00Z"]);
+    refused("--snapshot", "2012-13", &["snapshot 2012-13 does not exist"]);
+    refused("--window", "2012-03..2012-03", &["no snapshot is in 2012-03..2012-03"]);
+    refused("--window", "2013-01..2013-02", &["no snapshot is of 2013-01"]);
+    // A second drop of a name that looks like a time must not drop an older snapshot.
+    scene.anden(&["drop", "db", "2012-03"]).failed(&["snapshot 2012-03 does not exist"]);
+    scene.anden(&["rename", "db", "2012-03", "spring"]).failed(&["snapshot 2012-03 does not exist"]);
+    // A name comes before a time.
+    scene.anden(&["rename", "db", "4", "2012-02"]).succeeded();
+    assert_eq!(num_edges(&["--snapshot", "2012-02"]).0, "snapshot 4");
+}
+
+#[test]
 fn snapshots_get_other_names() {
     let scene = Scene::new();
     scene.write("edges.txt", "1 2\n2 3\n");

@@ -41,8 +41,8 @@ pub struct RestoreReport {
 /// Makes a database at `path` from a full backup and its increments, the newest last. Each source is a directory, an
 /// archive, or `-` for an archive on standard input.
 ///
-/// The database has a new id, so it is the begin of a new history. Everything is verified before the database appears:
-/// each file's checksums, all structures against each other, and that the commits of the WAL fit the graph.
+/// The database has a new id, so it is the beginning of a new history. Everything is verified before the database
+/// appears: each file's checksums, all structures against each other, and that the commits of the WAL fit the graph.
 ///
 /// # Errors
 /// The path exists; a source is no backup, or does not follow the ones before it; a file is damaged; the disk failed;

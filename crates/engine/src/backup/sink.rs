@@ -23,7 +23,8 @@ pub(super) trait BackupSink {
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
     /// Ends the file.
     fn end(&mut self) -> Result<()>;
-    /// Writes the list, which makes the files a backup. When this returns, the backup survives a power cut.
+    /// Writes the list, which makes the files a backup. When this returns, the backup survives a power cut, unless it
+    /// went to a stream of the caller.
     fn finish(&mut self, list: &[u8]) -> Result<()>;
 }
 
@@ -99,13 +100,20 @@ impl DirectorySink {
     pub(super) fn create(outside: Arc<dyn Storage>, path: &Path) -> Result<Self> {
         require_absent(&*outside, path)?;
         outside.create_dir(path)?;
-        let storage = outside.open_dir(path)?;
+        let storage = outside.open_dir(path).inspect_err(|_| {
+            // The error of the opening counts, and the directory is empty.
+            let _ = outside.remove_dir(path);
+        })?;
         Ok(Self { outside, storage, path: path.to_owned(), file: None, written: Vec::new(), is_finished: false })
     }
 
     fn remove(&self) -> Result<()> {
         for path in self.file.iter().map(|file| &file.temporary).chain(&self.written) {
             self.storage.remove_file(path)?;
+            if path.ends_with(BackupList::NAME) {
+                // A crash may otherwise bring the list back, and not the files.
+                self.storage.sync_dir(&self.path)?;
+            }
         }
         self.storage.remove_dir(&self.path)?;
         Ok(self.outside.sync_dir(parent(&self.path))?)
@@ -198,6 +206,8 @@ impl<'a> BackupStream<'a> {
     pub(super) fn finish(&mut self) -> Result<()> {
         match &mut self.target {
             StreamTarget::File { storage, file: OpenStream(file) } => {
+                // A backup takes long, and the rename would replace a file that appeared meanwhile.
+                require_absent(&**storage, &file.path)?;
                 file.finish(&**storage)?;
                 // The name is there now, whether it is durable or not.
                 self.is_finished = true;

@@ -6,7 +6,7 @@ use crate::output_folder::OutputFolder;
 use crate::output_format::{
     ExportedGraph, GraphWriter, KeptParts, OutputContent, OutputEnding, OutputFormat, OutputMemory,
 };
-use crate::write_parquet::write_parquet_folder;
+use crate::parquet_parts::write_parquet_folder;
 
 /// The format.
 pub(super) struct GraphFramesOutput;
