@@ -63,7 +63,7 @@ impl<G: ExportedGraph> GraphWriter<G> for BvGraphOutput {
         let num_vertices = graph.graph().num_vertices() as u64;
         let facts = BvProperties { num_vertices, num_arcs, layout: BvLayout::default() };
         let text = facts.to_text(MAX_REFERENCES, num_bits);
-        let ((), properties) = write_aside(&properties, &Silent, |file| Ok::<(), Error>(file.write(text.as_bytes())?))?;
+        let ((), properties) = write_aside(&properties, &Silent, |file| file.write(text.as_bytes()))?;
         output.accompany(offsets)?;
         output.accompany(properties)?;
         Ok(graph.graph().num_edges())
