@@ -108,6 +108,12 @@ graph.x.directed = true
 graph.x.edge-properties.names = weight
 """
 seed("graphalytics", "properties", PROPERTIES)
+BVGRAPH = b"graphclass=it.unimi.dsi.webgraph.BVGraph\nnodes=200\narcs=1966\n"
+CODES = b"OUTDEGREES_DELTA|REFERENCES_GAMMA|BLOCKS_UNARY|INTERVALS_DELTA|RESIDUALS_ZETA"
+LAYOUT = b"minintervallength=2\nwindowsize=3\nzetak=5\ncompressionflags=" + CODES + b"\n"
+for name, layout in (("default", b""), ("codes", LAYOUT)):
+    lists = (HERE / "../../crates/formats/tests/bvgraph" / f"{name}.graph").read_bytes()
+    seed("bvgraph", name, BVGRAPH + layout + b"\0" + lists)
 seed("log", "untouched", b"\0")
 seed("log", "edited", b"\1" + bytes([0x48, 0, 2, 0x70, 0, 7]))
 seed("log", "cut", b"\2" + bytes([0x90]))

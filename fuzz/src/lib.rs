@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock};
 
 use anden_base::parallel::Pool;
 use anden_formats::{
-    Error, FieldKey, InputPath, KeyKind, OnError, Source, SourceOptions, Span, WantedProperties, read_gapbs,
+    Error, FieldKey, Format, InputPath, KeyKind, OnError, Source, SourceOptions, Span, WantedProperties, read_gapbs,
 };
 use anden_graph::WeightType;
 use anden_graph::property::PropertyColumn;
@@ -155,4 +155,21 @@ pub fn read_properties(input: &[u8]) {
     let path = input_file("properties", input);
     std::fs::write(path.with_extension("e"), "1 2 0.5\n2 3 1\n").expect("the edges can be written");
     let _ = read::<u64>(&path, &SourceOptions::default());
+}
+
+/// Reads a BVGraph: the properties, a zero byte, and the bits of the lists.
+pub fn read_bvgraph(input: &[u8]) {
+    let Some(end) = input.iter().position(|&byte| byte == 0) else { return };
+    let (properties, bits) = (&input[..end], &input[end + 1..]);
+    // A few bits can state as many arcs as the properties promise, so longer numbers could exceed the memory.
+    if properties.split(|byte| !byte.is_ascii_digit()).any(|number| number.len() > 4) {
+        return;
+    }
+    let path = input_file("graph", bits);
+    std::fs::write(path.with_extension("properties"), properties).expect("the properties can be written");
+    let answer = |block_bytes| {
+        let options = SourceOptions { format: Format::of_name("bvgraph"), block_bytes, ..SourceOptions::default() };
+        read::<u64>(&path, &options).map_err(|error| error.to_string())
+    };
+    assert_eq!(answer(64 << 10), answer(64));
 }

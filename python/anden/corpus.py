@@ -40,10 +40,13 @@ FORMATS = {
     "json": ".json",
     "jsonl": ".jsonl",
     "gapbs": ".sg",
+    "bvgraph": ".graph",
     "graphframes": "",
 }
 #: Formats whose vertices are numbers of rows: line N of the file of vertices is row N.
-NUMBERED = {"mtx", "gapbs"}
+NUMBERED = {"mtx", "gapbs", "bvgraph"}
+#: Formats that hold no weights.
+WITHOUT_WEIGHTS = {"bvgraph"}
 #: Formats that hold vertices without edges themselves.
 WITH_VERTICES = {"graphml", "gexf", "gml", "pajek", "json", "graphframes"}
 #: Formats that hold properties of edges.
@@ -183,10 +186,12 @@ def facts(view: anden.View) -> dict[str, Any]:
     return {"vertices": view.num_vertices, "edges": view.num_edges, "components": len(sizes), "largest": largest}
 
 
-def rows(view: anden.View, *, properties: bool, keys: list[str] | None = None) -> list[tuple[str, ...]]:
+def rows(
+    view: anden.View, *, properties: bool, weights: bool, keys: list[str] | None = None
+) -> list[tuple[str, ...]]:
     """The edges as sorted rows of text; `keys` translates ids."""
     columns = view.edges().to_numpy()
-    keys_and_weight = ("source", "target", "weight")
+    keys_and_weight = ("source", "target", "weight") if weights else ("source", "target")
     # A format without a schema drops a property that no edge has.
     names = [
         name
@@ -203,6 +208,19 @@ def rows(view: anden.View, *, properties: bool, keys: list[str] | None = None) -
     return sorted(zip(*as_text, strict=True))
 
 
+def row_keys(view: anden.View, name: str) -> list[str]:
+    """The key of each row of a format whose vertices are numbers."""
+    keys = [str(key) for key in view.keys()]
+    if view.database.options["ids"] == "string":
+        return keys
+    # Integer keys that are numbers of rows stay as they are, in whatever order the ids have.
+    for first in {"mtx": [1], "bvgraph": [0, 1]}.get(name, []):
+        numbers = [str(first + row) for row in range(len(keys))]
+        if set(keys) == set(numbers):
+            return numbers
+    return keys
+
+
 def again(view: anden.View, name: str, folder: Path) -> Iterator[str]:
     """Exports to a format and loads the result. Yields what differs."""
     file, vertices = folder / f"graph{FORMATS[name]}", folder / "vertices.csv"
@@ -212,20 +230,23 @@ def again(view: anden.View, name: str, folder: Path) -> Iterator[str]:
     is_text = view.database.options["ids"] == "string"
     options: dict[str, Any] = {"directed": view.directed, "undirected": not view.directed, "format": name}
     options |= {"ids": "dense" if name in NUMBERED else "string" if is_text else "integer"}
-    if view.weighted:
+    weights = name not in WITHOUT_WEIGHTS
+    if view.weighted and weights:
         options |= {"weights": True, "weight_type": view.weight_type}
-    if view.multigraph:
+    # Both arcs of an undirected edge stand in a BVGraph, which has no parallel edges.
+    if view.multigraph and name != "bvgraph":
         options |= {"duplicates": "keep", "multigraph": True}
     if name not in NUMBERED | WITH_VERTICES:
         options |= {"vertices": vertices}
     if name == "edgelist":
         options |= {"header": "none"}
     back = anden.load(None, file, **options).view()
-    keys = [str(key) for key in view.keys()] if name in NUMBERED else None
+    keys = row_keys(view, name) if name in NUMBERED else None
     has_properties = name in WITH_PROPERTIES
     if back.num_vertices != view.num_vertices:
         yield f"{name}: {back.num_vertices} vertices in place of {view.num_vertices}"
-    ours, theirs = rows(view, properties=has_properties), rows(back, properties=has_properties, keys=keys)
+    ours = rows(view, properties=has_properties, weights=weights)
+    theirs = rows(back, properties=has_properties, weights=weights, keys=keys)
     if ours != theirs:
         pairs = zip(ours, theirs, strict=False)
         first = next((pair for pair in pairs if pair[0] != pair[1]), (len(ours), len(theirs)))

@@ -51,6 +51,11 @@ pub(crate) trait InputFormat: Sync {
         false
     }
 
+    /// Whether the files beside a file tell that it has this format, whatever its name and content tell.
+    fn claims(&self, _path: &Path) -> bool {
+        false
+    }
+
     /// Opens an input of edges.
     ///
     /// # Errors

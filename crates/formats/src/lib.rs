@@ -19,6 +19,7 @@
 
 mod arrow_input;
 mod blocks;
+mod bvgraph;
 mod chunk;
 mod collector;
 mod columns;

@@ -71,6 +71,9 @@ pub(crate) fn open_vertices(input: &InputPath, said: &Said, to: &mut InputCollec
 /// # Errors
 /// The input has a format that Anden does not read.
 fn reader_of(input: &InputProbe, options: &SourceOptions) -> Result<&'static dyn InputFormat> {
+    if let Some(reader) = readers::of_files(&input.path).filter(|_| input.is_file()) {
+        return Ok(reader);
+    }
     // Errors are left to the reader of the format, which reads this text again.
     let text = input.text().unwrap_or_default();
     let named = readers::of_path(&input.path);

@@ -82,7 +82,7 @@ pub fn write_folder<T, E: From<Error>>(
     let temporary = temporary_path(path).ok_or_else(|| refused("expected the name of a folder"))?;
     std::fs::create_dir(&temporary).map_err(|e| io("create", e))?;
     // From here on, every error drops this guard, which removes the temporary folder.
-    let aside = Aside::of_folder(path, temporary.clone());
+    let aside = Aside::new(path, temporary.clone());
     let folder = OutputFolder { path: path.to_owned(), temporary, progress };
     let value = body(&folder)?;
     // A sync of a file does not cover its name: a crash could leave a folder that lacks parts.

@@ -4,6 +4,7 @@
 //! completions, the detection by name and by content, and messages take the formats from this table.
 
 mod bulk;
+mod bvgraph;
 mod csv;
 mod dimacs;
 mod edge_list;
@@ -48,6 +49,7 @@ static READERS: &[&dyn InputFormat] = &[
     &jsonl::JsonLines,
     &bulk::NEO4J,
     &bulk::NEPTUNE,
+    &bvgraph::BvGraph,
     &graphframes::GraphFrames,
 ];
 
@@ -106,6 +108,11 @@ pub(crate) fn of_content(text: &[u8]) -> &'static dyn InputFormat {
 /// The reader of the only format that has such text at its beginning.
 pub(crate) fn surely_of_content(text: &[u8]) -> Option<&'static dyn InputFormat> {
     READERS.iter().rev().find(|reader| reader.recognises(text) == Recognition::Sure).copied()
+}
+
+/// The reader of the format that a file has by the files beside it.
+pub(crate) fn of_files(path: &Path) -> Option<&'static dyn InputFormat> {
+    READERS.iter().find(|reader| reader.claims(path)).copied()
 }
 
 /// Opens an input of any format that a path names without being a file.

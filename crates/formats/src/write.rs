@@ -26,6 +26,8 @@ pub struct Output<'a> {
     path: PathBuf,
     writer: BufWriter<Box<dyn Write + Send + 'a>>,
     progress: &'a dyn Progress,
+    /// Complete files that appear right before this one; `None` if the output is no unpublished file.
+    companions: Option<Vec<Aside>>,
 }
 
 impl std::fmt::Debug for Output<'_> {
@@ -43,7 +45,7 @@ impl<'a> Output<'a> {
     /// As [`new`](Self::new), but checks `progress` for cancellation.
     pub fn stopping(path: &Path, writer: impl Write + Send + 'a, progress: &'a dyn Progress) -> Self {
         let writer = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, Box::new(writer) as Box<dyn Write + Send>);
-        Self { path: path.to_owned(), writer, progress }
+        Self { path: path.to_owned(), writer, progress, companions: None }
     }
 
     /// Appends bytes.
@@ -77,6 +79,29 @@ impl<'a> Output<'a> {
         anden_base::Error::io("write", name, error).into()
     }
 
+    /// The path of a file beside this one, with another ending.
+    ///
+    /// # Errors
+    /// The name of this file lacks its ending, so that no file can stand beside it.
+    pub(crate) fn beside(&self, own: &str, other: &str) -> Result<PathBuf> {
+        match self.path.extension().is_some_and(|ending| ending == own) {
+            true => Ok(self.path.with_extension(other)),
+            false => Err(self.refuse(format!("expected a name that ends in .{own}, with .{other} beside it"))),
+        }
+    }
+
+    /// Lets a complete file appear right before this one. If this one fails, the other does not appear.
+    ///
+    /// # Errors
+    /// Those of the file system, if this output is visible already.
+    pub(crate) fn accompany(&mut self, file: Aside) -> Result<()> {
+        match &mut self.companions {
+            Some(companions) => companions.push(file),
+            None => file.publish()?,
+        }
+        Ok(())
+    }
+
     pub(crate) fn refuse(&self, what: String) -> Error {
         Error::Input { path: self.path.clone(), what }
     }
@@ -100,19 +125,22 @@ pub struct Aside {
     path: PathBuf,
     /// The temporary path until the rename; `None` for a device or pipe, which is already written.
     temporary: Option<PathBuf>,
+    /// Files that appear right before this one.
+    companions: Vec<Aside>,
 }
 
 impl Aside {
-    /// A folder with this temporary path.
-    pub(crate) fn of_folder(path: &Path, temporary: PathBuf) -> Self {
-        Self { path: path.to_owned(), temporary: Some(temporary) }
+    /// A file or folder with this temporary path.
+    pub(crate) fn new(path: &Path, temporary: PathBuf) -> Self {
+        Self { path: path.to_owned(), temporary: Some(temporary), companions: Vec::new() }
     }
 
-    /// Renames the file to its path.
+    /// Renames the file to its path, after the files that belong to it.
     ///
     /// # Errors
     /// Those of the file system; an existing file at the path is unchanged.
     pub fn publish(mut self) -> Result<()> {
+        self.companions.drain(..).try_for_each(Self::publish)?;
         if let Some(temporary) = &self.temporary {
             std::fs::rename(temporary, &self.path).map_err(|e| anden_base::Error::io("rename to", &self.path, e))?;
             // The file has its final name, so `drop` must leave it alone.
@@ -156,16 +184,17 @@ pub fn write_aside<T, E: From<Error>>(
         let mut output = Output::stopping(path, file, progress);
         let value = body(&mut output)?;
         output.flush()?;
-        return Ok((value, Aside { path: path.to_owned(), temporary: None }));
+        return Ok((value, Aside { path: path.to_owned(), temporary: None, companions: Vec::new() }));
     }
     let Some(temporary) = temporary_path(path) else { return refused("expected the name of a file") };
     let file = std::fs::File::create(&temporary).map_err(|e| io("create", e))?;
     // From here on, every error drops this guard, which removes the temporary file.
-    let aside = Aside { path: path.to_owned(), temporary: Some(temporary) };
+    let mut aside = Aside::new(path, temporary);
     let mut output = Output::stopping(path, &file, progress);
+    output.companions = Some(Vec::new());
     let value = body(&mut output)?;
     output.flush()?;
-    drop(output);
+    aside.companions = output.companions.unwrap_or_default();
     // Synced before the rename, so that a crash cannot leave a truncated file at `path`.
     file.sync_all().map_err(|e| io("sync", e))?;
     Ok((value, aside))

@@ -3,6 +3,7 @@
 //! A format is one file here, a `mod` line, and a line in the list below. The command line, its help and its
 //! completions, the choice by name and by ending, and messages take the formats from this list.
 
+mod bvgraph;
 mod csv;
 mod edge_list;
 mod gapbs;
@@ -55,6 +56,7 @@ registry![
     jsonl::JsonLinesOutput,
     csv::NEO4J,
     csv::NEPTUNE,
+    bvgraph::BvGraphOutput,
     graphframes::GraphFramesOutput,
 ];
 
@@ -77,6 +79,8 @@ impl ExportFormat {
     pub const GAPBS: Self = Self(&gapbs::SERIALIZED);
     /// The serialized graph of the GAP Benchmark Suite with integer weights below 2^31.
     pub const WEIGHTED_GAPBS: Self = Self(&gapbs::WEIGHTED);
+    /// BVGraph of WebGraph, three files; a vertex is a number from 0.
+    pub const BVGRAPH: Self = Self(&bvgraph::BvGraphOutput);
     /// GEXF.
     pub const GEXF: Self = Self(&gexf::GexfOutput);
     /// GML.

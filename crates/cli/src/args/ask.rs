@@ -320,6 +320,7 @@ Examples:
   anden export social.anden social.mtx --vertices keys.txt
   anden export social.anden edges.parquet --vertices vertices.parquet
   anden export social.anden edges.csv --format neo4j --vertices vertices.csv   for neo4j-admin import
+  anden export social.anden web.graph --format bvgraph          web.properties and web.offsets beside it, for WebGraph
   anden export social.anden folder --format graphframes         vertices and edges in Parquet, for Spark
   anden export social.anden then.csv --snapshot 3
   anden export social.anden near.graphml --ego 12 2       the vertices within two steps of 12, and their properties

@@ -140,6 +140,28 @@ fn bulk_files_come_back() {
     scene.anden(&["export", "db", "x.csv", "--format", "neo4j", "--vertices", "v.csv.gz"]).refused(&["compressed"]);
 }
 
+/// The files of a BVGraph load as the graph that they came from, also by their common name.
+#[test]
+fn bvgraph_comes_back() {
+    let scene = Scene::new();
+    scene.write("list.txt", "2 0\n0 1\n2 3\n3 1\n");
+    scene.anden(&["load", "db", "list.txt"]).succeeded();
+    assert_eq!(scene.json(&["export", "db", "web.graph", "--format", "bvgraph"])["edges"], json!(4));
+    let edges = |database: &str| {
+        let text = scene.anden(&["export", database, "-", "--format", "csv"]).succeeded().stdout;
+        let mut lines: Vec<String> = text.lines().map(String::from).collect();
+        lines.sort();
+        lines
+    };
+    for name in ["web.graph", "web.properties", "web"] {
+        let database = format!("of-{name}");
+        scene.anden(&["load", &database, name]).succeeded();
+        assert_eq!(edges(&database), edges("db"), "{name}");
+    }
+    scene.anden(&["export", "db", "-", "--format", "bvgraph"]).failed(&["expected a name that ends in .graph"]);
+    scene.anden(&["export", "db", "web.bv", "--format", "bvgraph"]).failed(&["web.bv: expected a name that ends in"]);
+}
+
 /// The folder of GraphFrames loads as the graph that it came from.
 #[test]
 fn folder_of_graphframes_comes_back() {

@@ -37,7 +37,7 @@ impl InputFormat for GraphFrames {
     }
 
     fn has_text_keys(&self, folder: &Path) -> bool {
-        let first = |name| Some(parts_of(&table(folder, name).ok()??).ok()?.into_iter().next()?);
+        let first = |name| parts_of(&table(folder, name).ok()??).ok()?.into_iter().next();
         let is_text = |name, column| first(name).is_some_and(|part: PathBuf| has_text_column(&part, column));
         has_tables(folder) && (is_text("edges", EDGE_KEYS[0]) || is_text("vertices", VERTEX_KEY))
     }

@@ -86,7 +86,7 @@ fn spoiled_folders_are_refused() {
     let error = spoil(&|root| std::fs::write(root.join("edges/part.csv"), "").unwrap());
     assert!(error.contains("edges/part.csv: expected parts that end in .parquet, found another file"), "{error}");
     let error = spoil(&|root| std::fs::rename(part(root, "edges"), part(root, "vertices")).unwrap());
-    let found = "expected the column 'id', found \"relationship\", \"src\", \"dst\"";
+    let found = "expected the column 'id', found 'relationship', 'src' and 'dst'";
     assert!(error.contains("vertices/part-00000") && error.contains(found), "{error}");
     let error = spoil(&|root| std::fs::write(part(root, "edges"), "PAR1 cut").unwrap());
     assert!(error.contains("edges/part-00000") && error.contains("expected a Parquet file"), "{error}");

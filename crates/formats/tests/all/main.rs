@@ -1,6 +1,7 @@
 //! Readers and writers of graph formats.
 
 mod bulk_files;
+mod bvgraph_files;
 mod compressed_inputs;
 mod csv_files;
 mod csv_properties;

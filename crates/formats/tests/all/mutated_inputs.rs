@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anden_base::parallel::Pool;
 use anden_base::random::Random;
-use anden_formats::{KeyKind, OnError, SourceOptions, Span, WantedProperties, read_gapbs};
+use anden_formats::{Format, KeyKind, OnError, SourceOptions, Span, WantedProperties, read_gapbs};
 use anden_graph::WeightType;
 
 use crate::reading::{Folder, Read, read_once};
@@ -232,6 +232,25 @@ fn properties() {
             assert_eq!(read.pairs(), [(1, 2), (2, 3)]);
             num_read += 1;
         }
+    });
+    assert!(num_read > 0);
+}
+
+#[test]
+fn bvgraph() {
+    let folder = Folder::new();
+    let mut num_read = 0;
+    for_each_mutant("bvgraph", |input| {
+        let Some(end) = input.iter().position(|&byte| byte == 0) else { return };
+        folder.file("mutant.properties", &input[..end]);
+        let path = folder.file("mutant.graph", &input[end + 1..]);
+        let answer = |threads, block_bytes| {
+            let options = SourceOptions { format: Format::of_name("bvgraph"), block_bytes, ..SourceOptions::default() };
+            read_once::<u64, u32>(&[&path], &options, threads).map_err(|e| e.to_string())
+        };
+        let large = answer(1, 1 << 16);
+        num_read += usize::from(large.is_ok());
+        assert_eq!(format!("{large:?}"), format!("{:?}", answer(2, 256)));
     });
     assert!(num_read > 0);
 }

@@ -169,7 +169,9 @@ fn reader_of_each_format_reads_its_output() {
     let folder = Folder::new();
     // The forms of a format are told by their ending.
     let forms = [("gapbs", "a.wsg"), ("gapbs", "a.wel")];
-    for (name, file) in ExportFormat::names().map(|name| (name, "a.out")).chain(forms) {
+    // WebGraph tells the files of a graph by their endings.
+    let file_of = |name| if name == "bvgraph" { "a.graph" } else { "a.out" };
+    for (name, file) in ExportFormat::names().map(|name| (name, file_of(name))).chain(forms) {
         let path = folder.path(file);
         let format = ExportFormat::of_name(name).unwrap().for_path(&path);
         let num_edges = match format.is_folder() {
