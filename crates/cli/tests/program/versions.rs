@@ -408,7 +408,7 @@ fn times_name_snapshots() {
     assert_eq!(num_edges(&["--window", "2012-02..2012-02"]), (json!("window 2..3"), json!(2)));
     assert_eq!(num_edges(&["--window", "2012-01..3"]), (json!("window 1..3"), json!(3)));
     assert_eq!(num_edges(&["--window", "2012-02-15..2012-04"]), (json!("window 3..4"), json!(2)));
-    let refused =
+    let fails =
         |option: &str, value: &str, texts: &[&str]| scene.anden(&["run", "db", "wcc", option, value]).failed(texts);
     fails("--snapshot", "2011-12", &["no snapshot is of 2011-12", "2012-01-31T00:00:00Z to 2012-04-01T00:00:00Z"]);
     fails("--snapshot", "2012-13", &["snapshot 2012-13 does not exist"]);

@@ -10,7 +10,6 @@ use crate::calls;
 use crate::error::{Result, invalid, wrong_type};
 use crate::loading::{APPENDING, KIND, READING, append_options, input};
 use crate::options::{Keywords, durability, milliseconds};
-use crate::snapshot::as_of as as_of_time;
 use crate::update::updates_of;
 
 #[pymethods]
@@ -44,18 +43,21 @@ impl Database {
     /// >>> db = anden.create(None)
     /// >>> db.append([1, 2], [2, 3])["snapshot"]
     /// 2
-    #[pyo3(signature = (sources=None, targets=None, weights=None, *, removed=None, name=None, as_of=None))]
+    #[pyo3(
+        signature = (sources=None, targets=None, weights=None, **options),
+        text_signature = "($self, sources=None, targets=None, weights=None, *, removed=None, name=None, as_of=None)"
+    )]
     fn append<'py>(
         &self,
         py: Python<'py>,
         sources: Option<&Bound<'py, PyAny>>,
         targets: Option<&Bound<'py, PyAny>>,
         weights: Option<&Bound<'py, PyAny>>,
-        removed: Option<&Bound<'py, PyAny>>,
-        name: Option<String>,
-        as_of: Option<&Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyDict>> {
         let database = self.opened.database()?;
+        let mut given = Keywords::new("append", options, &[&["removed", "name", "as_of"]])?;
+        let removed = given.take_with("removed", removed_edges)?;
         let inputs = match (sources, targets) {
             (Some(table), None) if weights.is_none() => vec![input(table)?],
             (Some(sources), Some(targets)) => vec![edge_columns(sources, targets, weights)?],
@@ -65,10 +67,8 @@ impl Database {
         if weights.is_some() && database.options().weight_type.is_none() {
             return Err(invalid("append() got weights, but the graph has none; create it with weighted=True"));
         }
-        let mut options = append_options(&mut Keywords::new("append", None, &[])?, database.options())?;
-        options.name = name;
-        options.as_of = as_of.map(as_of_time).transpose()?;
-        options.remove = removed.map(removed_edges).transpose()?.into_iter().collect();
+        let mut options = append_options(&mut given, database.options())?;
+        options.remove = removed.into_iter().collect();
         calls::require_others()?;
         let report = self.opened.run(py, move |database| database.append_files(&inputs, &options))?;
         Ok(append_dict(py, report)?)
