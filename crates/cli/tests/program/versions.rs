@@ -385,7 +385,7 @@ fn times_name_snapshots() {
     scene.write("1.txt", "1 2\n");
     scene.anden(&["load", "db", "1.txt", "--as-of", "2012-01-31"]).succeeded();
     for (name, as_of) in [("2", "2012-02-14T09:30"), ("3", "2012-02-29"), ("4", "2012-04-01")] {
-        scene.write("more.txt", &format!("1 {name}3\n"));
+        scene.write("more.txt", format!("1 {name}3\n"));
         scene.anden(&["append", "db", "more.txt", "--as-of", as_of]).succeeded();
     }
     let num_edges = |selection: &[&str]| {

@@ -140,7 +140,7 @@ fn many_snapshots_are_made_at_once() {
         let publish = |deltas: &[model::past::Changes], names: &[Option<&str>], first_bound: usize| {
             content.write_many(Arc::new(disk.clone()), path(), deltas, names, first_bound)
         };
-        assert!(publish(&deltas, &names[1..], 50).unwrap_err().to_string().contains("29 names for 30 snapshots"));
+        assert!(publish(&deltas, &names[1..], 50).unwrap_err().to_string().contains("29 tags for 30 snapshots"));
         assert!(publish(&deltas, &names, deltas[0].vertex_bound + 1).is_err());
         let store = publish(&deltas, &names, 50).unwrap();
         past.compare(&store).unwrap();
