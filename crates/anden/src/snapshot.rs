@@ -93,8 +93,8 @@ impl Database {
     /// added again unchanged is not in the window. If the window begins at the oldest snapshot, all its edges count as
     /// added. The window has all vertices of its last snapshot.
     ///
-    /// The ends are numbers, names or [times](SnapshotId::Name). A time at the start means the oldest snapshot from its
-    /// beginning on, so `2012-01..2012-03` has what the snapshots of these three months added.
+    /// The ends are numbers, names or [times](SnapshotId::Name). A time at the start means the snapshot after
+    /// the newest one from before it, so `2012-01..2012-03` has what the snapshots of these three months added.
     ///
     /// # Errors
     /// [`Error::NotFound`]: an end is not a snapshot, or none is of that time; [`Error::InvalidInput`]: the window is
@@ -103,8 +103,10 @@ impl Database {
         let moment = self.moment();
         let (first, last) = window.into_inner();
         let (first, last) = (first.into(), last.into());
-        let start = self
-            .find_snapshot(&first, |snapshots, period| snapshots.iter().find(|info| time_of(info) >= period.start))?;
+        let start = self.find_snapshot(&first, |snapshots, period| {
+            let earlier = snapshots.iter().rposition(|info| time_of(info) < period.start);
+            snapshots.get(earlier.map_or(0, |place| place + 1))
+        })?;
         let end = self.snapshot_number(last.clone())?;
         let is_number = |id: &SnapshotId| matches!(id, SnapshotId::Number(_));
         if start > end && !(is_number(&first) && is_number(&last)) {
