@@ -163,7 +163,7 @@ impl Engine {
                 num_bytes += len;
                 pace.copied(bytes.len())
             };
-            (list.epoch, _) = RecordCopy::new(manifest.id(), manifest.epoch(), &mut take).run(&log, until)?;
+            list.epoch = RecordCopy::new(manifest.id(), manifest.epoch(), &mut take).run(&log, until)?;
             // The write guard was held while the files were opened, so they have all commits.
             if let Some(until) = until.filter(|&until| list.epoch < until) {
                 let what = format!("the WAL ends at commit {}, and commit {until} is published", list.epoch);

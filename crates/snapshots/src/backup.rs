@@ -8,23 +8,16 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use anden_base::checksum::{crc32c, crc32c_append};
-
 use crate::encoding::{Decoder, Encoder};
-use crate::file::{FORMAT_VERSION, FileKind};
+use crate::file::FileKind;
 use crate::manifest::{FileRecord, Manifest};
 use crate::options::{DatabaseId, Identity, now};
+use crate::sealed::{HEAD_BYTES, seal, unseal};
 use crate::store::{PublishedState, Store};
 use crate::{Error, Result, names};
 
 /// First bytes of a list.
 const MAGIC: [u8; 4] = *b"ANDB";
-
-/// Magic and version. The checksum covers them and the body; it stands between the two.
-const CHECKED_HEAD_BYTES: usize = 8;
-
-/// Magic, version, checksum.
-const HEAD_BYTES: usize = 12;
 
 /// Identifies one backup; an incremental backup names the one that it builds on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,12 +127,7 @@ impl BackupList {
             body.u64(*len);
             body.u32(*crc);
         }
-        let mut bytes = Encoder::default();
-        bytes.bytes(&MAGIC);
-        bytes.u32(FORMAT_VERSION);
-        bytes.u32(crc32c_append(crc32c(&bytes.0), &body.0));
-        bytes.bytes(&body.0);
-        bytes.0
+        seal(MAGIC, &body)
     }
 
     /// Decodes the bytes of the list at `path`.
@@ -148,16 +136,7 @@ impl BackupList {
     /// The list is of another format version, or damaged.
     pub fn decode(bytes: &[u8], path: &Path) -> Result<Self> {
         let corrupt = |offset: usize, what: &str| Error::from(anden_base::Error::corrupt(path, offset as u64, what));
-        let mut decoder = Decoder::new(bytes);
-        let (Some(MAGIC), Some(version), Some(crc)) = (decoder.array(), decoder.u32(), decoder.u32()) else {
-            return Err(corrupt(0, "the file does not start as the list of a backup does"));
-        };
-        if crc32c_append(crc32c(&bytes[..CHECKED_HEAD_BYTES]), &bytes[HEAD_BYTES..]) != crc {
-            return Err(corrupt(CHECKED_HEAD_BYTES, "the checksum of the list does not fit"));
-        }
-        if version != FORMAT_VERSION {
-            return Err(Error::OtherVersion { path: path.to_owned(), found: version, supported: FORMAT_VERSION });
-        }
+        let mut decoder = unseal(bytes, MAGIC, "list of a backup", path)?;
         let list = Self::decode_body(&mut decoder, path).filter(|_| decoder.is_empty());
         let list = list.ok_or_else(|| corrupt(HEAD_BYTES, "the list does not mean anything"))??;
         match list.fault() {

@@ -39,6 +39,7 @@ mod page;
 mod patched;
 mod property;
 mod rewritten;
+mod sealed;
 mod store;
 mod table;
 mod temp_file;

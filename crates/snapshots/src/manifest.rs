@@ -5,7 +5,6 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use anden_base::checksum::{crc32c, crc32c_append};
 use anden_graph::property::PropertySchema;
 use anden_graph::{StoredForm, StoredFormKey};
 
@@ -14,6 +13,7 @@ use crate::encoding::{Decoder, Encoder};
 use crate::file::{FORMAT_VERSION, FileKind};
 use crate::options::{DatabaseId, GraphOptions, Retention};
 use crate::property::{EdgeRecord, MAX_ROWS, PropertyRecord};
+use crate::sealed::{HEAD_BYTES, seal, unseal};
 use crate::{Error, Result, base_writer, names};
 
 mod created;
@@ -26,12 +26,6 @@ const MAGIC_OF_VERSION_1: [u8; 4] = *b"ANDR";
 
 /// Commits never reach this epoch, so there is always a next one.
 const MAX_EPOCH: u64 = 1 << 62;
-
-/// Magic and version. The checksum covers them and the body; it stands between the two.
-const CHECKED_HEAD_BYTES: usize = 8;
-
-/// Magic, version, checksum.
-const HEAD_BYTES: usize = 12;
 
 /// Facts fixed at creation, shared by all snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,12 +137,7 @@ impl Manifest {
             body.u32(*file);
         }
 
-        let mut bytes = Encoder::default();
-        bytes.bytes(&MAGIC);
-        bytes.u32(FORMAT_VERSION);
-        bytes.u32(crc32c_append(crc32c(&bytes.0), &body.0));
-        bytes.bytes(&body.0);
-        bytes.0
+        seal(MAGIC, &body)
     }
 
     /// Decodes the bytes of the manifest at `path`.
@@ -157,22 +146,11 @@ impl Manifest {
     /// The manifest is of another version, or damaged.
     pub fn decode(bytes: &[u8], path: &Path) -> Result<Self> {
         let corrupt = |offset: usize, what: &str| Error::from(anden_base::Error::corrupt(path, offset as u64, what));
-        let mut decoder = Decoder::new(bytes);
-        let magic = decoder.array();
         // Version 1 had another magic, so it is told apart from damage.
-        if magic == Some(MAGIC_OF_VERSION_1) {
+        if bytes.starts_with(&MAGIC_OF_VERSION_1) {
             return Err(Error::OtherVersion { path: path.to_owned(), found: 1, supported: FORMAT_VERSION });
         }
-        let (Some(MAGIC), Some(version), Some(crc)) = (magic, decoder.u32(), decoder.u32()) else {
-            return Err(corrupt(0, "the file does not start as a manifest does"));
-        };
-        if crc32c_append(crc32c(&bytes[..CHECKED_HEAD_BYTES]), &bytes[HEAD_BYTES..]) != crc {
-            return Err(corrupt(CHECKED_HEAD_BYTES, "the checksum of the manifest does not fit"));
-        }
-        // After the checksum, so that a damaged version is reported as damage.
-        if version != FORMAT_VERSION {
-            return Err(Error::OtherVersion { path: path.to_owned(), found: version, supported: FORMAT_VERSION });
-        }
+        let mut decoder = unseal(bytes, MAGIC, "manifest", path)?;
         let manifest = Self::decode_body(&mut decoder).filter(|_| decoder.is_empty());
         let manifest = manifest.ok_or_else(|| corrupt(HEAD_BYTES, "the manifest does not mean anything"))?;
         // Whole bytes may still contradict each other, and later code relies on these rules.
@@ -390,9 +368,12 @@ impl ChainVersion {
 
 #[cfg(test)]
 mod tests {
+    use anden_base::checksum::{crc32c, crc32c_append};
+
     use super::*;
     use crate::options::KeyScheme;
     use crate::property::{IndexKind, IndexRecord};
+    use crate::sealed::CHECKED_HEAD_BYTES;
     use anden_graph::WeightType;
     use anden_graph::property::PropertyType;
 

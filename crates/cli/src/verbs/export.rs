@@ -5,10 +5,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anden::export::{ExportFormat, Output};
-use anden::{Key, Progress, View};
+use anden::{Key, Progress, Session, View};
 use anden_base::standard_input::StandardInput;
 use anden_formats::{Aside, OutputContent, require_uncompressed, split_columns};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     note_unknown_types, open_selected, require_apart, require_no_database_file, session, view, write_aside_watched,
@@ -34,13 +34,9 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
         require_apart(&args.file, vertices, "--vertices")?;
     }
     let (session, watch) = session(global)?;
-    let database = open_selected(&args.database, &session, &args.selection)?;
-    let view = induced(view(&database, &args.selection, global)?, args)?;
+    let view = selected(global, args, &session)?;
     let start = std::time::Instant::now();
     watch.clean_up_from_here();
-    if !args.selection.types.is_empty() && view.num_edges() == 0 {
-        note_unknown_types(&database, &args.selection, global)?;
-    }
     // Both files are complete before the first is renamed, because one of them alone is useless.
     let vertices_aside = |(path, format): (&PathBuf, ExportFormat)| -> Result<Aside> {
         Ok(write_aside_watched(path, &watch, |output| Ok(view.export_vertices(format, output)?))?.1)
@@ -69,13 +65,7 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     say_pair(global, args, format);
     let mut console = Console::after("the file was written");
     if global.json {
-        console.object(&json!({
-            "vertices": view.num_vertices(),
-            "edges": num_edges,
-            "bytes": bytes,
-            "seconds": seconds,
-            "left_out": left_out,
-        }))?;
+        console.object(&report(&view, (num_edges, bytes, seconds), &left_out))?;
     } else if !global.quiet {
         let (edges, bytes, time) = (count(num_edges), size(bytes), duration(seconds));
         console.line(format_args!("wrote {}: {edges} edges, {bytes}, {time}", args.file.display()))?;
@@ -108,13 +98,9 @@ fn execute_folder(global: &Global, args: &ExportArgs, format: ExportFormat) -> R
         return Err(CommandFailure::Usage(format!("--vertices: the folder of --format {name} holds the vertices")));
     }
     let (session, watch) = session(global)?;
-    let database = open_selected(&args.database, &session, &args.selection)?;
-    let view = induced(view(&database, &args.selection, global)?, args)?;
+    let view = selected(global, args, &session)?;
     let start = std::time::Instant::now();
     watch.clean_up_from_here();
-    if !args.selection.types.is_empty() && view.num_edges() == 0 {
-        note_unknown_types(&database, &args.selection, global)?;
-    }
     let written = view.export_folder(format, &args.file);
     watch.clear();
     // The error of an interrupted write may be any, so the signal decides the message.
@@ -122,24 +108,39 @@ fn execute_folder(global: &Global, args: &ExportArgs, format: ExportFormat) -> R
         return Err(CommandFailure::Cancelled);
     }
     let (num_edges, seconds) = (written?, start.elapsed().as_secs_f64());
+    let (bytes, left_out) = (folder_bytes(&args.file), view.left_out(format, None));
+    say_left_out(global, &left_out);
     let mut console = Console::after("the folder was written");
     if global.json {
-        let left_out = view.left_out(format, None);
-        let bytes = folder_bytes(&args.file);
-        console.object(&json!({
-            "vertices": view.num_vertices(),
-            "edges": num_edges,
-            "bytes": bytes,
-            "seconds": seconds,
-            "left_out": left_out,
-        }))?;
+        console.object(&report(&view, (num_edges, bytes, seconds), &left_out))?;
     } else if !global.quiet {
         let (vertices, edges) = (count(view.num_vertices() as u64), count(num_edges));
-        let (bytes, time) = (size(folder_bytes(&args.file)), duration(seconds));
+        let (bytes, time) = (size(bytes), duration(seconds));
         console
             .line(format_args!("wrote {}: {vertices} vertices, {edges} edges, {bytes}, {time}", args.file.display()))?;
     }
     console.finish()
+}
+
+/// The part of the graph to write. Prints notes about what the selection does not find.
+fn selected(global: &Global, args: &ExportArgs, session: &Session) -> Result<View> {
+    let database = open_selected(&args.database, session, &args.selection)?;
+    let view = induced(view(&database, &args.selection, global)?, args)?;
+    if !args.selection.types.is_empty() && view.num_edges() == 0 {
+        note_unknown_types(&database, &args.selection, global)?;
+    }
+    Ok(view)
+}
+
+/// The object of `--json`.
+fn report(view: &View, (num_edges, bytes, seconds): (u64, u64, f64), left_out: &[String]) -> Value {
+    json!({
+        "vertices": view.num_vertices(),
+        "edges": num_edges,
+        "bytes": bytes,
+        "seconds": seconds,
+        "left_out": left_out,
+    })
 }
 
 /// The bytes of all files below a folder; 0 for those that are gone by now.

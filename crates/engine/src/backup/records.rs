@@ -41,12 +41,11 @@ impl<'a> RecordCopy<'a> {
         (self.take)(self.num_segments, segment.bytes())
     }
 
-    /// Copies the records of `log`, up to the epoch `until` if that is given. Returns the epoch of the last record, and
-    /// the number of segments.
+    /// Copies the records of `log`, up to the epoch `until` if that is given. Returns the epoch of the last record.
     ///
     /// # Errors
     /// Damage in the WAL; errors of the function that takes segments.
-    pub(super) fn run(mut self, log: &HeldLog<'_>, until: Option<u64>) -> Result<(u64, u32)> {
+    pub(super) fn run(mut self, log: &HeldLog<'_>, until: Option<u64>) -> Result<u64> {
         let mut fault: Option<String> = None;
         loop {
             let (mut failed, after) = (None, self.through);
@@ -72,6 +71,6 @@ impl<'a> RecordCopy<'a> {
             }
         }
         self.end_segment()?;
-        Ok((self.through, self.num_segments))
+        Ok(self.through)
     }
 }

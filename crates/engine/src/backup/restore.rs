@@ -175,7 +175,7 @@ fn restore_log(source: &BackupSource, restorer: &StoreRestorer, pace: &mut CopyP
         Ok(())
     };
     let copy = RecordCopy::new(restorer.id(), manifest.epoch(), &mut take);
-    let (through, _) = copy.run(&place.hold_files(&staged)?, None)?;
+    let through = copy.run(&place.hold_files(&staged)?, None)?;
     if through != source.list.epoch {
         let what = format!("the commits end at {through}, where {} was expected", source.list.epoch);
         return Err(anden_base::Error::corrupt(&source.path, 0, what).into());

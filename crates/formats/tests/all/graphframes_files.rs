@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anden_base::parallel::Pool;
 use anden_base::progress::Silent;
 use anden_formats::{
-    ExportFormat, ExportedGraph, InputPath, KeyKind, SourceOptions, Span, WantedProperties, write_folder,
+    ExportFormat, ExportedGraph, InputPath, KeyKind, OutputFolder, SourceOptions, Span, WantedProperties, write_folder,
 };
 use anden_graph::{Csr, CsrBuilder, GraphKind, VertexId};
 
@@ -157,8 +157,14 @@ fn exported_folder_keeps_vertices_weights_and_properties() {
     assert_eq!((read.weights, read.vertices.len()), (vec![0.5, 1.5, 2.5], 5));
     let (edges, vertices) = (&exported.properties.edges, &exported.properties.vertices);
     assert_eq!((read.properties.len(), read.vertex_properties.len()), (edges.len(), vertices.len()));
-    // A folder with files is never replaced, and a failed export leaves nothing.
+    // A folder with files is never replaced.
     let error = write().unwrap_err().to_string();
     assert!(error.ends_with("expected a new or empty folder, found one with files"), "{error}");
+    // An export that fails on the way leaves nothing.
+    let failing = |folder: &OutputFolder<'_>| -> Result<u64, anden_formats::Error> {
+        ExportFormat::GRAPHFRAMES.write_folder(&exported, folder)?;
+        Err(anden_base::Error::Cancelled.into())
+    };
+    write_folder(&folder.path("cut"), &Silent, failing).unwrap_err();
     assert_eq!(std::fs::read_dir(folder.path("")).unwrap().count(), 1);
 }
