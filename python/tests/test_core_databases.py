@@ -480,3 +480,20 @@ def test_snapshots_have_times_of_their_data() -> None:
         db.checkpoint(as_of="2012-05")
     with pytest.raises(TypeError, match="as_of"):
         db.checkpoint(as_of=5)  # type: ignore[arg-type]
+
+
+def test_each_month_of_a_column_becomes_a_snapshot(tmp_path: Path) -> None:
+    mails = tmp_path / "mails.txt"
+    mails.write_text("1 2 1326974400\n2 3 1328011200\n3 4 1328616000\n1 2 1333281600\n")
+    options: dict[str, Any] = {"columns": ["from", "to", "time"], "property_types": {"time": "epoch_s"}}
+    db = anden.load(None, mails, multigraph=True, snapshot_by="time:month", **options)
+    assert [snapshot.name for snapshot in db.snapshots()] == ["2012-01", "2012-02", "2012-04"]
+    assert [db.view(snapshot=month).num_edges for month in ("2012-01", "2012-03", "2012-04")] == [2, 3, 4]
+    window = db.view(window=("2012-02", "2012-02"))
+    assert (window.num_vertices, window.num_edges) == (4, 1)
+    touched = window.without_isolated()
+    assert (touched.num_vertices, touched.num_edges, len(set(touched.pagerank()[2:]))) == (2, 1, 2)
+    with pytest.raises(anden.InvalidInput, match="snapshot_by.*hour, day, week, month"):
+        anden.load(None, mails, snapshot_by="time:year", **options)
+    with pytest.raises(anden.InvalidInput, match="--snapshot-by"):
+        anden.load(None, mails, snapshot_by="time:month", name="april", **options)

@@ -3,7 +3,7 @@
 //!
 //! [`LoadOptions`] chooses the graph, its [`SourceOptions`] how files are read. [`LoadReport`] says what was read.
 
-pub use anden_engine::{Duplicates, IdOrder, InputReport, LoadOptions, LoadReport, Spread};
+pub use anden_engine::{Duplicates, IdOrder, InputReport, LoadOptions, LoadReport, SnapshotBy, SnapshotPeriod, Spread};
 /// A fault of an input: the file, the line and what was expected. It is the [source](std::error::Error::source) of
 /// [`Error::InvalidInput`](crate::Error::InvalidInput).
 pub use anden_formats::Error as InputError;

@@ -37,7 +37,7 @@ pub use database::Engine;
 pub use error::{ElementKey, Error, ErrorKind, PropertyOf, Result};
 pub use fitting::{EdgeWeight, integer_key};
 pub use live::{Applied, EdgeAction, EdgeId, LiveStats, MaintenanceHold, Missing, NewValue, Update, sought_value};
-pub use load::{Duplicates, IdOrder, InputReport, LoadOptions, LoadReport, Spread};
+pub use load::{Duplicates, IdOrder, InputReport, LoadOptions, LoadReport, SnapshotBy, SnapshotPeriod, Spread};
 pub use log::Durability;
 pub use prefetch::{Io, PolicyStats, Prefetch, PrefetchStats, Prefetcher};
 pub use transaction::{FoundEdge, OptimisticTransaction, TransactionGraph, edges_between};

@@ -12,6 +12,9 @@
 //! Edge property values wait for the out-lists and are written in their order ([`row_numbers`]). If memory is short,
 //! they are written before the lists, in input order ([`rows`]).
 //!
+//! Several snapshots share one base: each edge on its way there is assigned to a snapshot ([`spread`]), at random or by
+//! its time ([`time_split`]).
+//!
 //! The same input gives the same bytes at any number of threads and on each of these ways, except for the order of the
 //! rows of edge properties.
 
@@ -24,11 +27,13 @@ mod external;
 mod ingest;
 mod intern;
 mod keys;
+mod later_arcs;
 mod lists;
 mod map;
 mod options;
 mod order;
 mod partition;
+mod period;
 mod properties;
 mod ranks;
 mod raw;
@@ -40,6 +45,7 @@ mod serialized;
 mod sort;
 mod spread;
 mod stream;
+mod time_split;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -49,10 +55,12 @@ use anden_base::parallel::Pool;
 use anden_base::progress::Progress;
 use anden_base::storage::Storage;
 use anden_formats::{InputPath, SerializedGraph, Source, Span};
+use anden_graph::property::PropertySchema;
 use anden_graph::{GraphKind, WeightType};
 use anden_snapshots::{ArcData, KeyScheme, SnapshotTag, Store, StoreBuilder};
 
 pub use options::{Duplicates, IdOrder, LoadOptions};
+pub use period::{SnapshotBy, SnapshotPeriod};
 pub(crate) use report::note_on_repeated;
 pub use report::{InputReport, LoadReport};
 pub use spread::Spread;
@@ -66,6 +74,7 @@ pub(crate) use self::intern::KeyTable;
 pub(crate) use self::keys::{Joined, VertexKeys, check_num_vertices};
 pub(crate) use self::options::too_large_a_sum;
 use self::spread::SnapshotSpreader;
+use self::time_split::{PeriodTag, TimeSplit};
 use crate::Result;
 
 /// The state that all steps of a load share.
@@ -73,11 +82,31 @@ use crate::Result;
 pub(crate) struct Load<'a> {
     pub(crate) options: &'a LoadOptions,
     pub(crate) inputs: &'a [InputPath],
+    /// The edge properties that the graph gets.
+    pub(crate) properties: &'a PropertySchema,
     pub(crate) budget: LoadBudget,
     pub(crate) builder: &'a StoreBuilder,
     pub(crate) spreader: Option<&'a SnapshotSpreader>,
     pub(crate) pool: &'a Pool,
     pub(crate) progress: &'a dyn Progress,
+}
+
+impl<'a> Load<'a> {
+    /// The split of the edges by time, if there is one.
+    pub(crate) fn by_time(&self) -> Option<&'a TimeSplit> {
+        self.spreader.and_then(SnapshotSpreader::by_time)
+    }
+
+    /// Whether edges carry the rows of the input during the load.
+    pub(crate) fn needs_rows(&self) -> bool {
+        self.options.graph.has_rows() || self.by_time().is_some()
+    }
+
+    /// The treatment of parallel edges while they are sorted. A split by time merges them later, because each snapshot
+    /// may merge other edges.
+    pub(crate) fn sorted_duplicates(&self) -> Duplicates {
+        if self.by_time().is_some() { Duplicates::Keep } else { self.options.duplicates }
+    }
 }
 
 /// Loads inputs into a new database at `path`.
@@ -93,10 +122,11 @@ pub(crate) fn load(
     // Memory that an earlier load left with the allocator must not count for this one.
     anden_base::memory::give_back_unused();
     anden_base::memory::reset_resident_peak();
+    let wanted = &options.source.edge_properties;
     let mut options = options.agreed()?;
     let budget = LoadBudget::new(options.memory, options.sort_memory, pool.num_threads())?;
     // The edges of later snapshots are kept beside those that are being sorted.
-    let budget = if options.spread.num_snapshots > 1 { budget.shared()? } else { budget };
+    let budget = if options.has_several_snapshots() { budget.shared()? } else { budget };
     options.source.block_bytes = options.source.block_bytes.min(budget.block_bytes);
     if !options.follows_inputs {
         options.source.graph_kind = Some(options.graph.graph_kind);
@@ -104,15 +134,25 @@ pub(crate) fn load(
     let mut source = Source::open(inputs, options.source.clone())?;
     options.agree_on_direction(source.facts().graph_kind);
     options.agree_on_weights(&mut source);
-    options.agree_on_edges(&source.facts().edge_properties)?;
+    let properties = options.stored_properties(source.facts(), wanted)?;
+    options.agree_on_edges(&properties)?;
     // Created only now, so that an unreadable input leaves no database behind.
     let builder = match options.identity {
         Some(identity) => Store::create_as(storage, path, options.graph, identity)?,
         None => Store::create(storage, path, options.graph)?,
     };
-    let spreader = SnapshotSpreader::new(&options.spread, options.graph.graph_kind, options.graph.data_bytes(), budget);
-    let load =
-        Load { options: &options, inputs, budget, builder: &builder, spreader: spreader.as_ref(), pool, progress };
+    let by_time = TimeSplit::new(&options, source.facts(), &properties, budget);
+    let spreader = SnapshotSpreader::new(&options.spread, by_time, &options.graph, budget);
+    let load = Load {
+        options: &options,
+        inputs,
+        properties: &properties,
+        budget,
+        builder: &builder,
+        spreader: spreader.as_ref(),
+        pool,
+        progress,
+    };
     let built = match source.serialized().filter(|graph| serialized::fits(graph, &options)) {
         Some(graph) => build_serialized(&load, graph)?,
         None => build_source(&load, &mut source)?,
@@ -120,36 +160,45 @@ pub(crate) fn load(
     progress.check()?;
     // Before the publication, so that a refused input leaves no snapshot behind.
     refuse_unlisted(&source, &built, &options)?;
+    let report = report(&load, &source, &built)?;
+    let Built { base, dictionary, num_vertices, num_edges, .. } = built;
     let tag = SnapshotTag { name: options.name.as_deref(), as_of: options.as_of };
     let store = match spreader {
-        None => builder.publish(built.base, built.dictionary, built.num_edges, tag)?,
+        None => builder.publish(base, dictionary, num_edges, tag)?,
         Some(spreader) => {
-            let deltas = spreader.write(&builder, built.num_vertices as usize, progress)?;
-            let mut tags = vec![SnapshotTag::default(); options.spread.num_snapshots as usize];
-            // The tag is that of the last snapshot, which has all edges.
-            tags[options.spread.num_snapshots as usize - 1] = tag;
-            builder.publish_many(built.base, built.dictionary, built.num_edges, deltas, &tags)?
+            let (deltas, tags) = spreader.write(&builder, num_vertices as usize, tag, progress)?;
+            let tags: Vec<_> = tags.iter().map(PeriodTag::as_tag).collect();
+            builder.publish_many(base, dictionary, num_edges, deltas, &tags)?
         }
     };
-    let mut input = InputReport::new(source.facts(), &built.summary, built.num_loops, options.duplicates);
+    let report = LoadReport {
+        snapshot: store.snapshots().last().map_or(0, |snapshot| snapshot.number),
+        seconds: start.elapsed().as_secs_f64(),
+        bytes: store.stats().bytes,
+        peak_bytes: anden_base::memory::resident_peak(),
+        ..report
+    };
+    Ok((store, report))
+}
+
+/// The report on the inputs and on the graph.
+fn report(load: &Load<'_>, source: &Source, built: &Built) -> Result<LoadReport> {
+    let Load { options, properties, .. } = *load;
+    let mut input = InputReport::new(source.facts(), properties, &built.summary, built.num_loops, options.duplicates);
     let is_directed = options.graph.graph_kind == GraphKind::Directed;
     input.merged_to(built.num_edges, Expand::of_inputs(&options.graph, source.facts())?, is_directed);
     let mut notes = source.facts().notes.clone();
     notes.extend(note_on_repeated(built.num_repeated, &options.source.vertices));
     notes.extend(input.note_on_loops(options.graph.ordered));
-    let report = LoadReport {
+    Ok(LoadReport {
         vertices: built.num_vertices,
         edges: built.num_edges,
-        snapshot: store.snapshots().last().map_or(0, |snapshot| snapshot.number),
-        seconds: start.elapsed().as_secs_f64(),
-        bytes: store.stats().bytes,
         skipped: built.summary.num_skipped,
-        first_skipped: built.summary.first_skipped,
+        first_skipped: built.summary.first_skipped.clone(),
         input,
         notes,
-        peak_bytes: anden_base::memory::resident_peak(),
-    };
-    Ok((store, report))
+        ..LoadReport::default()
+    })
 }
 
 /// Refuses edges to vertices that the inputs do not list, if the inputs claim to list all. Dense keys are exempt: their
@@ -185,7 +234,7 @@ fn build_source(load: &Load<'_>, source: &mut Source) -> Result<Built> {
 
 fn build_keyed<K: InputKey>(load: &Load<'_>, source: &mut Source) -> Result<Built> {
     let graph = &load.options.graph;
-    match (graph.weight_type, graph.has_rows()) {
+    match (graph.weight_type, load.needs_rows()) {
         // Without weights, the weight type of the parser does not matter.
         (None, false) => build::build::<K, u32, ()>(load, source),
         (None, true) => build::build::<K, u32, EdgeRow>(load, source),

@@ -59,6 +59,7 @@ mod spool;
 mod stream;
 mod table;
 mod text_reader;
+mod times;
 mod union;
 mod unlisted;
 mod unnamed_columns;

@@ -169,6 +169,8 @@ pub struct SourceOptions {
     pub columns: Option<Vec<String>>,
     /// The columns that are edge properties.
     pub edge_properties: WantedProperties,
+    /// An edge property that tells the time of each edge: a date or a timestamp, and never null.
+    pub time_column: Option<String>,
     /// Types of edge properties, which are then not inferred from text.
     pub edge_types: Vec<(String, PropertyType)>,
     /// Inputs of edges of one type, read after the other inputs.
@@ -250,6 +252,7 @@ impl Default for SourceOptions {
             null_words: Vec::new(),
             columns: None,
             edge_properties: WantedProperties::default(),
+            time_column: None,
             edge_types: Vec::new(),
             edges: Vec::new(),
             vertices: Vec::new(),

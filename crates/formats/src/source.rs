@@ -17,9 +17,10 @@ use crate::lines::ParsedBlock;
 use crate::opened::{OpenedInput, describe};
 use crate::opening::{open_edges, open_vertices};
 use crate::options::{SourceFacts, SourceOptions, SourceSummary};
-use crate::outcome::{BlockOutcome, Fatal, Outcomes, PartCounts};
+use crate::outcome::{BlockOutcome, Fatal, LineFault, Outcomes, PartCounts};
 use crate::serialized::SerializedGraph;
 use crate::stream::{InputStream, PlacedChunk};
+use crate::times::{first_null, no_time};
 use crate::union::{Union, unions_of, unite};
 use crate::unlisted::first_unlisted;
 use crate::{EdgeBlock, InputPath};
@@ -131,6 +132,7 @@ impl Source {
             context: ParseContext::new(&self.options, &self.bytes_read),
             outcomes: Mutex::new(Outcomes::new(paths.len())),
             stop: AtomicBool::new(false),
+            paths: &paths,
             facts: &self.facts,
             unions: self.parts.iter().map(|part| unions_of(part, &self.facts)).collect(),
             spaces: self.parts.iter().map(|part| part.said.spaces.clone()).collect(),
@@ -158,6 +160,8 @@ impl Source {
 /// The state of one read of all inputs.
 struct SourceRead<'a> {
     context: ParseContext<'a>,
+    /// By input.
+    paths: &'a [PathBuf],
     stream: Mutex<InputStream<'a>>,
     outcomes: Mutex<Outcomes>,
     stop: AtomicBool,
@@ -190,11 +194,12 @@ impl SourceRead<'_> {
                 }
             }
         };
-        let parsed = parse_chunk(chunk, &self.context).and_then(|parsed| self.placed(part, parsed));
+        let parsed =
+            parse_chunk(chunk, &self.context).map_err(Fatal::from).and_then(|parsed| self.placed(part, parsed));
         let (parsed, text) = match parsed {
             Ok(parsed) => parsed,
-            Err(error) => {
-                self.fail(sequence, part, Fatal::Whole(error));
+            Err(fault) => {
+                self.fail(sequence, part, fault);
                 return None;
             }
         };
@@ -227,7 +232,11 @@ impl SourceRead<'_> {
     }
 
     /// Gives a block the columns of all inputs, and its keys their spaces. Returns it with the text of its keys.
-    fn placed<K: FieldKey, W>(&self, part: usize, parsed: ParsedChunk<K, W>) -> Result<(ParsedBlock<K, W>, Vec<u8>)> {
+    fn placed<K: FieldKey, W>(
+        &self,
+        part: usize,
+        parsed: ParsedChunk<K, W>,
+    ) -> Result<(ParsedBlock<K, W>, Vec<u8>), Fatal> {
         let ParsedChunk { block: mut parsed, mut text, spare } = parsed;
         // The stream is locked only for a moment, and not while the block is converted.
         if let Some(spare) = spare {
@@ -237,6 +246,16 @@ impl SourceRead<'_> {
         let unions = &self.unions[part];
         let (properties, num_edges) = (std::mem::take(&mut parsed.properties), parsed.edges.len());
         parsed.properties = unions[0].apply(properties, num_edges, &self.facts.edge_properties)?;
+        let time = self.context.options.time_column.as_ref().and_then(|name| self.facts.edge_properties.find(name));
+        if let Some((name, _)) = time.and_then(|place| self.facts.edge_properties.get(place))
+            && let Some(row) = time.and_then(|place| first_null(parsed.properties.get(place)?))
+        {
+            return Err(match parsed.num_lines == num_edges as u64 {
+                // Each row of the block is an edge, as in Parquet.
+                true => Fatal::Line(LineFault { line: row as u64, what: no_time(name) }),
+                false => Fatal::Whole(Error::Input { path: self.paths[part].clone(), what: no_time(name) }),
+            });
+        }
         let (properties, num_vertices) = (std::mem::take(&mut parsed.vertex_properties), parsed.vertices.len());
         if !properties.is_empty() || unions[1].has_value() {
             parsed.vertex_properties = unions[1].apply(properties, num_vertices, &self.facts.vertex_properties)?;

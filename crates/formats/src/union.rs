@@ -36,6 +36,9 @@ pub(crate) fn unite(parts: &mut [OpenedInput], facts: &mut SourceFacts, options:
                 }
             }
         }
+        if let Some(column) = options.time_column.as_ref().filter(|_| side == 0) {
+            check_times(parts, column, schema)?;
+        }
         // Only names that the caller gives can be missing.
         let WantedProperties::Named(names) = wanted else { continue };
         if let Some(missing) = names.iter().find(|name| schema.find(name).is_none()) {
@@ -51,6 +54,46 @@ fn take_epochs(properties: &mut PartProperties, options: &SourceOptions) {
         if let Some(column) = properties.own.find(name) {
             properties.set_epoch(column, *unit);
         }
+    }
+}
+
+/// Checks that the inputs have times in `column`; `schema` joins their edge properties.
+///
+/// # Errors
+/// The column is missing, or holds other values.
+fn check_times(parts: &[OpenedInput], column: &str, schema: &PropertySchema) -> Result<()> {
+    let found = schema.find(column).and_then(|place| schema.get(place)).map(|(_, property_type)| property_type);
+    let name = shown(column.as_bytes());
+    let types = |property_type| format!("--property-types {}", shown(format!("{column}:{property_type}").as_bytes()));
+    let what = match found {
+        Some(PropertyType::Date | PropertyType::Timestamp) => return Ok(()),
+        Some(number) if number.is_numeric() => format!(
+            "column {name}: expected the dates or timestamps that --snapshot-by needs, found type {number}: {} takes \
+             seconds since 1970, and epoch_ms milliseconds",
+            types("epoch_s")
+        ),
+        Some(other) => format!(
+            "column {name}: expected the dates or timestamps that --snapshot-by needs, found type {other}: {} takes \
+             texts such as 2012-05-31T18:00Z",
+            types("timestamp")
+        ),
+        None => {
+            let names = schema.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+            match names.is_empty() {
+                true => format!(
+                    "expected the column {name} that --snapshot-by names, found none: --columns names the columns of \
+                     text without a header, as in --columns source,target,time:epoch_s"
+                ),
+                false => format!("expected the column {name} that --snapshot-by names, found none beside {names}"),
+            }
+        }
+    };
+    // The first input that has other values, or else the first of edges.
+    let has_other = |part: &&OpenedInput| part.properties[0].own.find(column).is_some();
+    let of_edges = || parts.iter().find(|part| !part.is_of_vertices);
+    match parts.iter().find(has_other).or_else(of_edges) {
+        Some(part) => Err(Error::Input { path: part.path.clone(), what }),
+        None => Err(Error::Parameter(what)),
     }
 }
 

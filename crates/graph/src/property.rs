@@ -25,6 +25,7 @@ pub use distinct::DistinctStrings;
 pub use owned::OwnedValue;
 pub use schema::{MAX_NAME_BYTES, MAX_PROPERTIES, PropertySchema};
 pub use text::Inference;
+pub use time::{MICROS_PER_DAY, calendar_of, days_of};
 
 /// The types of properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -217,7 +218,7 @@ impl PropertyValue<'_> {
             }
             (Self::Date(days), PropertyType::Timestamp) => {
                 // Days in 32 bits reach further than microseconds in 64 bits.
-                i64::from(days).checked_mul(time::MICROS_PER_DAY).map(Self::Timestamp)
+                i64::from(days).checked_mul(MICROS_PER_DAY).map(Self::Timestamp)
             }
             _ => None,
         }

@@ -197,6 +197,9 @@ pub fn create(
 /// order : {"auto", "input", "degree", "hub", "bfs"}
 ///     The order of the ids, which decides what lies together in memory. Answers by key do not depend on it, but arrays
 ///     by vertex id follow it. ``io_order=True`` is ``order="input"``.
+/// snapshot_by : str, optional
+///     A column of dates or timestamps and a period, hour, day, week or month: ``"time:month"`` makes a snapshot for each
+///     month, named as ``2012-05``, with the edges until its end.
 /// on_error : {"stop", "skip"}
 ///     What to do with a line that is not an edge.
 /// scratch_limit : int or str, optional
@@ -212,7 +215,7 @@ pub fn create(
     signature = (path, *inputs, **options),
     text_signature = "(path, *inputs, format='auto', directed=None, undirected=False, ordered=False, weights=False, \
             weight_type=None, weight_column=None, duplicates=None, multigraph=False, out_only=False, \
-            ids=None, snapshots=1, first_share=None, seed=1, source_column=None, target_column=None, \
+            ids=None, snapshots=1, first_share=None, seed=1, snapshot_by=None, source_column=None, target_column=None, \
             header='auto', delimiter=None, null=None, comment=None, trim=False, scratch_limit=None, columns=None, \
             edges=None, vertices=None, vertex_column=None, vertex_properties='all', properties=None, \
             property_types=None, \
@@ -328,9 +331,11 @@ impl Database {
     /// Parameters
     /// ----------
     /// snapshot : int, str, date, datetime or Snapshot, optional
-    ///     The number, the name or the time of a snapshot. ``"2012-05"`` is the newest one up to the end of that month.
+    ///     The number, the name or the time of a snapshot. ``"2012-05"`` is the newest one up to the end of that month:
+    ///     an older one, if that of the month was dropped. The `name` of the view tells its number.
     /// window : tuple of two snapshots, optional
-    ///     Show the edges that these snapshots added, both ends included.
+    ///     Show the edges that these snapshots added, both ends included. All vertices of the last one stay; see
+    ///     `without_isolated`.
     ///
     /// Returns
     /// -------

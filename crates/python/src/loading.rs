@@ -2,8 +2,8 @@
 
 use anden::changes::{ExpectedGraph, ExpectedWeights, Maintenance};
 use anden::load::{
-    Duplicates, EdgeInput, Format, HeaderRule, IdOrder, InputPath, KeyKind, OnError, SourceOptions, Spread, StatedType,
-    VertexInput, WantedProperties, parse_delimiter,
+    Duplicates, EdgeInput, Format, HeaderRule, IdOrder, InputPath, KeyKind, OnError, SnapshotBy, SourceOptions, Spread,
+    StatedType, VertexInput, WantedProperties, parse_delimiter,
 };
 use anden::{AppendOptions, GraphKind, KeyScheme, LoadOptions, Options, WeightType};
 use pyo3::prelude::*;
@@ -44,7 +44,7 @@ pub const READING: &[&str] = &[
 pub const KIND: &[&str] = &["directed", "undirected", "ordered", "out_only", "ids", "weights", "weight_type"];
 
 /// The other arguments of `load`.
-pub const LOADING: &[&str] = &["threads", "memory", "snapshots", "first_share", "seed", "name", "as_of"];
+pub const LOADING: &[&str] = &["threads", "memory", "snapshots", "first_share", "seed", "snapshot_by", "name", "as_of"];
 
 /// The other arguments of `append_files`.
 pub const APPENDING: &[&str] = &["remove", "name", "as_of", "maintenance"];
@@ -78,6 +78,12 @@ fn wanted(value: &Bound<'_, PyAny>) -> Result<WantedProperties> {
         };
     }
     Ok(WantedProperties::Named(value.extract()?))
+}
+
+/// A column of times and a period, such as `time:month`.
+fn snapshot_by(value: &Bound<'_, PyAny>) -> Result<SnapshotBy> {
+    let text: String = value.extract()?;
+    text.parse().map_err(|what: String| invalid(what))
 }
 
 /// Names and types of properties: a dict such as `{"size": "i64"}`.
@@ -287,6 +293,7 @@ pub fn load_options(given: &mut Keywords<'_>, inputs: &[InputPath]) -> Result<Lo
         order: order(given)?,
         source,
         spread,
+        snapshot_by: given.take_with("snapshot_by", snapshot_by)?,
         name: given.take("name")?,
         as_of: given.take_with("as_of", as_of)?,
         ..LoadOptions::default()

@@ -21,5 +21,6 @@ mod round_trips;
 mod sliding_window;
 mod stored_forms;
 mod tables;
+mod time_snapshots;
 mod transactions;
 mod versions;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anden::load::{EdgeInput, Format, IdOrder, StatedType, VertexInput, WantedProperties};
+use anden::load::{EdgeInput, Format, IdOrder, SnapshotBy, StatedType, VertexInput, WantedProperties};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
@@ -19,6 +19,8 @@ Examples:
                                                        labels and types: `--label Person`, `--type KNOWS` ask for them
   anden load social.anden people.csv posts.csv likes.csv           files for Neo4j or Neptune need no options
   anden load air.anden flights.parquet --ids string --multigraph   delays and so on as properties of edges
+  anden load mails.anden mails.txt.gz --columns from,to,time:epoch_s --multigraph --snapshot-by time:month
+                                                       a snapshot for each month: `--snapshot 2012-05` reads one
   zcat part-*.gz | anden load all.anden - --undirected --memory 4G";
 
 /// Create a database from files
@@ -73,6 +75,12 @@ pub struct LoadArgs {
     /// Time of the data, as 2012-05-31 or 2012-05-31T18:00Z; `snapshots` shows it beside the time of creation
     #[arg(long, value_name = "DATE", value_parser = parse::as_of, allow_hyphen_values = true)]
     pub as_of: Option<i64>,
+    /// Make a snapshot for each hour, day, week or month (UTC) with edges, as the column of dates or timestamps says:
+    /// `time:month` gives snapshots 2012-05, 2012-06 and so on. Each has the edges until the end of its period. For
+    /// numbers since 1970, see --property-types; for text without a header, --columns
+    #[arg(long, value_name = "COLUMN:PERIOD", value_parser = parse::snapshot_by,
+        conflicts_with_all = ["name", "as_of", "snapshots", "first_share", "seed"])]
+    pub snapshot_by: Option<SnapshotBy>,
     /// Spread the edges at random over this many snapshots
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub snapshots: u32,

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anden::load::{EdgeInput, InputPath, StatedType, VertexInput, WantedProperties, parse_delimiter};
+use anden::load::{EdgeInput, InputPath, SnapshotBy, StatedType, VertexInput, WantedProperties, parse_delimiter};
 use anden::session::parse_size;
 use anden::snapshot::{SnapshotId, SnapshotTag};
 
@@ -71,6 +71,11 @@ pub fn window(text: &str) -> Result<RangeInclusive<SnapshotId>, String> {
 /// Parses the time of data, in microseconds since 1970.
 pub fn as_of(text: &str) -> Result<i64, String> {
     SnapshotTag::parse_as_of(text)
+}
+
+/// Parses a column of times and a period: `time:month`.
+pub fn snapshot_by(text: &str) -> Result<SnapshotBy, String> {
+    text.parse()
 }
 
 /// Parses `all`, `none`, or column names: `size,name`.

@@ -81,6 +81,12 @@ fn table(database: &Database, report: &LoadReport) -> ConsoleTable {
     // A tiny input may take no measurable time.
     let rate = count((report.edges as f64 / report.seconds.max(1e-9)) as u64);
     table.pair("  vertices", count(report.vertices)).pair("  edges", format!("{}, {graph_kind}", count(report.edges)));
+    if let (Some(first), Some(last)) = (database.snapshots().first(), database.snapshots().last())
+        && let (Some(first), Some(last)) = (&first.name, &last.name)
+        && report.snapshot > 1
+    {
+        table.pair("  snapshots", format!("{}, {first} to {last}", count(report.snapshot.into())));
+    }
     add_rows(&mut table, &report.input, report.skipped);
     table
         .pair("  time", format!("{} ({rate} edges a second)", duration(report.seconds)))
@@ -126,6 +132,7 @@ fn options(args: &LoadArgs, inputs: &[InputPath]) -> Result<LoadOptions> {
         order: order(&args.reading)?,
         source,
         spread,
+        snapshot_by: args.snapshot_by.clone(),
         name: args.name.clone(),
         as_of: args.as_of,
         ..LoadOptions::default()

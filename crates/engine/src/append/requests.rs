@@ -326,7 +326,7 @@ impl<'a, K: InputKey> Collector<'a, K> {
     /// Joins the tables of all workers.
     fn finish(self, summary: SourceSummary, facts: SourceFacts) -> Result<Requests> {
         let num_loops = self.num_loops.load(Ordering::Relaxed);
-        let input = InputReport::new(&facts, &summary, num_loops, Duplicates::Auto);
+        let input = InputReport::new(&facts, &facts.edge_properties, &summary, num_loops, Duplicates::Auto);
         let SourceFacts { vertex_properties: schema, edge_properties: edge_schema, notes, .. } = facts;
         let AppendContext { pool, graph, .. } = self.reading;
         let (mut tables, mut blocks) = (Vec::new(), Vec::new());

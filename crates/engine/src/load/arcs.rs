@@ -82,6 +82,11 @@ pub(crate) trait Payload: Pod + Send + Sync + std::fmt::Debug {
         self
     }
 
+    /// The payload with a weight of these bits, if it has a weight beside a row.
+    fn with_weight(self, _bits: u64) -> Self {
+        self
+    }
+
     /// Merges two parallel edges, of which `next` came later. `None` if their sum exceeds the type.
     fn merge(self, next: Self, _duplicates: Duplicates) -> Option<Self> {
         Some(next)
@@ -156,8 +161,14 @@ impl Payload for EdgeRow {
         Self(row)
     }
 
-    fn append(writer: &BaseWriter, direction: Direction, lists: &BuiltLists<Self>, _: &GraphOptions) -> Result<()> {
-        let rows = bytemuck::cast_slice(&lists.payloads);
+    fn append(
+        writer: &BaseWriter,
+        direction: Direction,
+        lists: &BuiltLists<Self>,
+        options: &GraphOptions,
+    ) -> Result<()> {
+        // A split by time needs rows during the load, also in a graph without rows.
+        let rows = if options.has_rows() { bytemuck::cast_slice(&lists.payloads) } else { &[] };
         Ok(writer.append::<u32>(direction, &lists.degrees, &lists.neighbors, &[], rows)?)
     }
 }
@@ -182,23 +193,33 @@ impl Payload for ArcData {
         Self { row, ..self }
     }
 
+    fn with_weight(self, weight: u64) -> Self {
+        Self { weight, ..self }
+    }
+
     fn append(
         writer: &BaseWriter,
         direction: Direction,
         lists: &BuiltLists<Self>,
         options: &GraphOptions,
     ) -> Result<()> {
-        fn append<W: Weight>(writer: &BaseWriter, direction: Direction, lists: &BuiltLists<ArcData>) -> Result<()> {
+        fn append<W: Weight>(
+            writer: &BaseWriter,
+            direction: Direction,
+            lists: &BuiltLists<ArcData>,
+            has_rows: bool,
+        ) -> Result<()> {
             // The writer takes weights and rows in arrays of their own.
             let weights: Vec<W> = lists.payloads.iter().map(|data| W::of_bits(data.weight)).collect();
-            let rows: Vec<u64> = lists.payloads.iter().map(|data| data.row).collect();
+            let rows: Vec<u64> = lists.payloads.iter().filter(|_| has_rows).map(|data| data.row).collect();
             Ok(writer.append(direction, &lists.degrees, &lists.neighbors, &weights, &rows)?)
         }
+        let has_rows = options.has_rows();
         match options.weight_type {
-            Some(WeightType::I64) => append::<i64>(writer, direction, lists),
-            Some(WeightType::F32) => append::<f32>(writer, direction, lists),
-            Some(WeightType::F64) => append::<f64>(writer, direction, lists),
-            Some(WeightType::U32) | None => append::<u32>(writer, direction, lists),
+            Some(WeightType::I64) => append::<i64>(writer, direction, lists, has_rows),
+            Some(WeightType::F32) => append::<f32>(writer, direction, lists, has_rows),
+            Some(WeightType::F64) => append::<f64>(writer, direction, lists, has_rows),
+            Some(WeightType::U32) | None => append::<u32>(writer, direction, lists, has_rows),
         }
     }
 }

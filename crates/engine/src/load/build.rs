@@ -25,6 +25,7 @@ use super::scratch::ScratchFiles;
 use super::sort::bits_below;
 use super::spread::SnapshotSpreader;
 use super::stream::ListBuilder;
+use super::time_split::TimeSplit;
 use crate::Result;
 
 /// The files to publish, with counts.
@@ -87,12 +88,10 @@ impl<P: Payload> ListSink<P> for RunSink<'_> {
         if let Some((first, second)) = lists.first_beyond {
             return Err(too_large_a_sum(self.inputs, first, second));
         }
-        if let Some(numbers) = self.numbers {
-            numbers.apply(self.direction, lists);
-        }
-        // After renumbering: deltas of the spread name the rows that are written.
-        if let Some(spreader) = self.spreader {
-            spreader.note(self.direction, first, lists)?;
+        match (self.spreader, self.numbers) {
+            (Some(spreader), numbers) => spreader.note(self.direction, first, lists, numbers, self.inputs)?,
+            (None, Some(numbers)) => numbers.begin(self.direction).apply(lists),
+            (None, None) => {}
         }
         self.num_arcs += lists.len() as u64;
         self.num_loops += lists.num_loops;
@@ -119,6 +118,8 @@ pub(crate) fn build<K: InputKey, W: Weight, P: Payload>(load: &Load<'_>, source:
     let mut rows = ingested.edge_rows.take().map(RowStore::finish);
     let bases = rows.as_ref().map(InputRows::bases);
     let arc_bytes = ingested.edges.num_edges() as u64 * copies * size_of::<LoadArc<P>>() as u64;
+    let by_time = load.by_time();
+    by_time.map_or(Ok(()), TimeSplit::end_rows)?;
     let can_wait = rows.as_ref().filter(|_| !ingested.edges.is_spilled());
     let numbers = can_wait.and_then(|rows| rows.numbers(arc_bytes, ingested.room));
     if numbers.is_none() {
@@ -128,6 +129,10 @@ pub(crate) fn build<K: InputKey, W: Weight, P: Payload>(load: &Load<'_>, source:
     let (keys, map) = resolve::<K, P>(load, &mut ingested, source.facts().num_vertices, expand)?;
     let (keys, map) = reorder(load, &mut ingested.edges, keys, map)?;
     load.spreader.map_or(Ok(()), |spreader| spreader.follow_keys(&keys))?;
+    if let Some(split) = by_time {
+        split.begin_vertices(keys.len())?;
+        ingested.for_each_listed(&map, source.facts().num_vertices, |vertex| split.list_vertex(vertex));
+    }
     let dictionary = load.builder.write_dictionary(keys.as_dictionary())?;
     let num_vertices = keys.len();
     let num_repeated =
@@ -192,7 +197,7 @@ impl BaseAdjacency<'_> {
 
     fn order(&self) -> ArcOrder {
         // Fewer bits mean fewer passes of the radix sort.
-        ArcOrder { neighbor_bits: bits_below(self.num_vertices), duplicates: self.load.options.duplicates }
+        ArcOrder { neighbor_bits: bits_below(self.num_vertices), duplicates: self.load.sorted_duplicates() }
     }
 
     /// The order of arcs that come by ascending neighbors.
@@ -203,7 +208,8 @@ impl BaseAdjacency<'_> {
     /// Sorts raw edges. Returns the number of edges.
     fn sort_raw<P: Payload>(&self, scratch: &ScratchFiles<'_>, mut edges: RawEdges<P>, map: KeyMap) -> Result<u64> {
         if edges.is_spilled() {
-            let left = self.load.budget.for_edges(map.num_bytes())?;
+            let times = self.load.by_time().map_or(0, TimeSplit::num_bytes);
+            let left = self.load.budget.for_edges(map.num_bytes() + times)?;
             return self.sort_on_disk(scratch, edges, &map, left as usize / size_of::<LoadArc<P>>());
         }
         let is_sorted = edges.is_sorted() && map.keeps_order();
@@ -222,6 +228,9 @@ impl BaseAdjacency<'_> {
         if let Some(bases) = &self.bases {
             bases.apply(block.sequence, edges);
         }
+        if let Some(split) = self.load.by_time() {
+            split.see(edges);
+        }
     }
 
     /// Sorts edges between ids. Returns the number of edges.
@@ -233,7 +242,7 @@ impl BaseAdjacency<'_> {
         progress.stage("sort", Some((edges.num_edges() * self.expand.factor()) as u64));
         // Sorted arcs are lists already and need no parts.
         if is_sorted && self.expand == Expand::AsGiven {
-            let mut builder = ListBuilder::new(&mut out_sink, self.load.options.duplicates);
+            let mut builder = ListBuilder::new(&mut out_sink, self.load.sorted_duplicates());
             for block in &blocks {
                 progress.check()?;
                 builder.extend(block)?;
@@ -321,7 +330,7 @@ impl BaseAdjacency<'_> {
         num_arcs: usize,
     ) -> Result<u64> {
         let Load { pool, progress, .. } = *self.load;
-        let duplicates = self.load.options.duplicates;
+        let duplicates = self.load.sorted_duplicates();
         let runs = |expand, order, chunk| {
             SortedRuns::<P>::new(scratch, expand, order, self.num_vertices, chunk, pool, progress)
         };

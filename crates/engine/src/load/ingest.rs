@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use anden_base::VertexId;
 use anden_formats::{EdgeBlock, FieldKey, KeyKind, Source, SourceSummary, Span};
 use anden_graph::Weight;
 use anden_snapshots::{Key, KeyScheme};
@@ -11,11 +12,12 @@ use super::Load;
 use super::arcs::{Expand, LoadArc, Payload};
 use super::buckets::{ArcBuckets, BucketArena, BucketEntry, BucketSpreader};
 use super::intern::{IntegerTable, KeyTable, NoTable, TextTable};
-use super::keys::{Joined, check_num_vertices};
+use super::keys::{Joined, KeyMap, check_num_vertices};
 use super::properties::{ROW_FACTOR, VertexRows};
 use super::raw::{KeyForm, OpenSlab, RawEdges, SlabStore};
 use super::rows::RowStore;
 use super::scratch::ScratchFiles;
+use super::time_split::TimeSplit;
 use crate::{Error, Result};
 
 /// Tables of keys exist twice, and more, while they are joined.
@@ -45,6 +47,8 @@ pub(crate) struct Ingested<'a, P: Payload, T> {
     pub(crate) vertices: Vec<u32>,
     /// The largest numeric key, if there is one.
     pub(crate) max_number: Option<u64>,
+    /// By worker: the numbers of vertices that the input lists, if times decide about vertices.
+    pub(crate) listed: Vec<Vec<u32>>,
     /// Vertex properties.
     pub(crate) rows: Vec<VertexRows>,
     /// Edge properties; edges carry their indexes in their blocks.
@@ -54,6 +58,25 @@ pub(crate) struct Ingested<'a, P: Payload, T> {
     /// Loops.
     pub(crate) num_loops: u64,
     pub(crate) summary: SourceSummary,
+}
+
+impl<P: Payload, T> Ingested<'_, P, T> {
+    /// Calls `body` with the id of each vertex that the input lists; `known` is the number of vertices if keys are the
+    /// numbers below it. A vertex may come several times.
+    pub(crate) fn for_each_listed(&self, map: &KeyMap, known: Option<u64>, body: impl Fn(VertexId)) {
+        let each = |form: KeyForm, numbers: &mut dyn Iterator<Item = u32>| {
+            for number in numbers {
+                let mut arc = [LoadArc::new(number, number, ())];
+                map.apply(form, &mut arc);
+                body(arc[0].list());
+            }
+        };
+        each(KeyForm::Numbers, &mut self.vertices.iter().copied());
+        each(KeyForm::Numbers, &mut (0..known.unwrap_or(0) as u32));
+        for (worker, listed) in self.listed.iter().enumerate() {
+            each(KeyForm::Interned(worker), &mut listed.iter().copied());
+        }
+    }
 }
 
 /// Keys as the blocks have them.
@@ -97,6 +120,8 @@ struct IngestWorker<'a, 'b, P: Payload, T> {
     table: T,
     table_bytes: u64,
     vertices: Vec<u32>,
+    /// The numbers of listed vertices in the table.
+    listed: Vec<u32>,
     max_number: Option<u64>,
     rows: Vec<VertexRows>,
     num_loops: u64,
@@ -114,15 +139,25 @@ pub(crate) fn ingest<'a, K: InputKey, W: Weight, P: Payload>(
     progress.stage("read", source.facts().input_bytes);
     let slab_arcs = (load.budget.slab_bytes() / size_of::<LoadArc<P>>() as u64) as usize;
     let slabs = SlabStore::new(scratch, slab_arcs);
-    let edge_rows = load.options.graph.has_rows().then(|| RowStore::new(&source.facts().edge_properties));
+    let edge_rows = load.needs_rows().then(|| RowStore::new(load.properties));
     let (key_bytes, row_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
     let reader = IngestReader { plan, load, arena, slabs, key_bytes, row_bytes, edge_rows };
     let workers: Vec<Mutex<IngestWorker<'a, '_, P, K::Table>>> = (0..pool.num_threads())
         .map(|_| {
             let (slab, table) = (OpenSlab::default(), K::Table::new(plan.io_order));
-            let (vertices, rows) = (Vec::new(), Vec::new());
+            let (vertices, listed, rows) = (Vec::new(), Vec::new(), Vec::new());
             let (spreader, table_bytes, max_number, num_loops) = (None, 0, None, 0);
-            Mutex::new(IngestWorker { slab, spreader, table, table_bytes, vertices, max_number, rows, num_loops })
+            Mutex::new(IngestWorker {
+                slab,
+                spreader,
+                table,
+                table_bytes,
+                vertices,
+                listed,
+                max_number,
+                rows,
+                num_loops,
+            })
         })
         .collect();
     let (bytes_read, bytes_told) = (source.bytes_read(), AtomicU64::new(0));
@@ -172,7 +207,10 @@ impl<'a, 'b, P: Payload> IngestReader<'a, 'b, '_, P> {
         }
         let mut room = self.room()?;
         if let Some(rows) = &self.edge_rows {
-            let columns = std::mem::take(&mut block.properties);
+            let mut columns = std::mem::take(&mut block.properties);
+            if let Some(split) = self.load.by_time().filter(|_| !block.edges.is_empty()) {
+                split.take_times(block.sequence, &mut columns)?;
+            }
             rows.add(self.load, block.sequence, block.edges.len(), columns, room)?;
             room = room.saturating_sub(rows.held());
         }
@@ -200,7 +238,7 @@ impl<'a, 'b, P: Payload> IngestReader<'a, 'b, '_, P> {
                 })
             }
             KeyForm::Interned(_) => {
-                let IngestWorker { slab, table, num_loops, .. } = state;
+                let IngestWorker { slab, table, listed, num_loops, .. } = state;
                 let is_text = K::KIND == KeyKind::String;
                 // A slab takes no block without edges, but its vertices need numbers.
                 if block.edges.is_empty() {
@@ -213,6 +251,10 @@ impl<'a, 'b, P: Payload> IngestReader<'a, 'b, '_, P> {
                         *num_loops += u64::from(is_text && source == target);
                     });
                 })?;
+                if self.load.by_time().is_some() {
+                    // The table has these keys by now, so their positions do not matter.
+                    listed.extend(block.vertices.iter().map(|&key| table.intern(key, &block.text, u64::MAX)));
+                }
                 self.account(state)
             }
         }
@@ -221,7 +263,8 @@ impl<'a, 'b, P: Payload> IngestReader<'a, 'b, '_, P> {
     /// The memory for edges beside the keys and vertex properties already read, in bytes.
     fn room(&self) -> Result<u64> {
         let key_bytes = self.key_bytes.load(Ordering::Relaxed) * JOIN_FACTOR;
-        self.load.budget.for_edges(key_bytes + self.row_bytes.load(Ordering::Relaxed))
+        let time_bytes = self.load.by_time().map_or(0, TimeSplit::num_bytes);
+        self.load.budget.for_edges(key_bytes + self.row_bytes.load(Ordering::Relaxed) + time_bytes)
     }
 
     /// Spreads a block. Returns false if the block is to be kept: spreading is not possible, or the worker's edges have
@@ -290,10 +333,11 @@ impl<'a, 'b, P: Payload> IngestReader<'a, 'b, '_, P> {
             workers.iter_mut().try_for_each(|worker| self.dump(&mut worker.slab, &mut worker.spreader))?;
         }
         let (mut slabs, mut tables, mut vertices, mut spreaders) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (mut rows, mut num_loops) = (Vec::new(), 0);
+        let (mut listed, mut rows, mut num_loops) = (Vec::new(), Vec::new(), 0);
         for mut worker in workers {
             num_loops += worker.num_loops;
             rows.append(&mut worker.rows);
+            listed.push(worker.listed);
             slabs.push(worker.slab);
             tables.push(worker.table);
             vertices.append(&mut worker.vertices);
@@ -313,7 +357,7 @@ impl<'a, 'b, P: Payload> IngestReader<'a, 'b, '_, P> {
             buckets = Some(ArcBuckets::new(spreaders)?);
         }
         let edge_rows = self.edge_rows;
-        Ok(Ingested { buckets, edges, tables, vertices, max_number, rows, edge_rows, room, num_loops, summary })
+        Ok(Ingested { buckets, edges, tables, vertices, max_number, listed, rows, edge_rows, room, num_loops, summary })
     }
 
     /// Accounts for the memory of a worker's table.

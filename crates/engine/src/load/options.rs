@@ -1,11 +1,12 @@
 //! The options of a load.
 
-use anden_formats::{InputPath, KeyKind, Source, SourceOptions};
+use anden_formats::{InputPath, KeyKind, Source, SourceFacts, SourceOptions, WantedProperties};
 use anden_graph::GraphKind;
 use anden_graph::property::PropertySchema;
 use anden_snapshots::{GraphOptions, Identity, KeyScheme, check_first_name};
 
 use super::arcs::Payload;
+use super::period::SnapshotBy;
 use super::spread::Spread;
 use crate::{Error, Result};
 
@@ -91,6 +92,8 @@ pub struct LoadOptions {
     pub sort_memory: Option<u64>,
     /// The spread of the edges over snapshots.
     pub spread: Spread,
+    /// A snapshot for each period of a column of times, in place of `spread`, `name` and `as_of`.
+    pub snapshot_by: Option<SnapshotBy>,
     /// How inputs are read. `graph` decides the types of keys and weights.
     pub source: SourceOptions,
     /// The name of the snapshot; of several, the name of the last.
@@ -122,7 +125,42 @@ impl LoadOptions {
             KeyScheme::Integer | KeyScheme::Dense => KeyKind::Integer,
         };
         agreed.check_order()?;
+        agreed.read_times()?;
         Ok(agreed)
+    }
+
+    /// Whether the load may make several snapshots.
+    pub(crate) fn has_several_snapshots(&self) -> bool {
+        self.spread.num_snapshots > 1 || self.snapshot_by.is_some()
+    }
+
+    /// Makes the inputs give the times by which snapshots are made.
+    fn read_times(&mut self) -> Result<()> {
+        let Some(by) = &self.snapshot_by else { return Ok(()) };
+        let others = [
+            (self.spread != Spread::default(), "--snapshots, --first-share and --seed spread edges at random"),
+            (self.name.is_some(), "each snapshot has the name of its period, so --name cannot give one"),
+            (self.as_of.is_some(), "each snapshot has the time of its period, so --as-of cannot give one"),
+        ];
+        if let Some((_, why)) = others.iter().find(|(is_given, _)| *is_given) {
+            return Err(Error::options(format!("{why}; leave out one of the options, or --snapshot-by")));
+        }
+        match &mut self.source.edge_properties {
+            WantedProperties::All => {}
+            WantedProperties::Named(names) if names.contains(&by.column) => {}
+            WantedProperties::Named(names) => names.push(by.column.clone()),
+            none => *none = WantedProperties::Named(vec![by.column.clone()]),
+        }
+        self.source.time_column = Some(by.column.clone());
+        Ok(())
+    }
+
+    /// The edge properties that the graph gets, if the caller wants those of `wanted`: all that the inputs have, but not
+    /// a column that is read for its times only.
+    pub(crate) fn stored_properties(&self, facts: &SourceFacts, wanted: &WantedProperties) -> Result<PropertySchema> {
+        let times = self.snapshot_by.as_ref().map(|by| &*by.column).filter(|column| !wanted.wants(column));
+        let stored = facts.edge_properties.iter().filter(|&(name, _)| Some(name) != times);
+        Ok(PropertySchema::new(stored.map(|(name, property_type)| (name.to_owned(), property_type)))?)
     }
 
     /// Refuses an order of ids that contradicts the graph.

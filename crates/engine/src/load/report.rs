@@ -1,6 +1,7 @@
 //! Reports of loads and of their inputs.
 
 use anden_formats::{InputColumns, SourceFacts, SourceSummary, VertexInput};
+use anden_graph::property::PropertySchema;
 
 use super::arcs::Expand;
 use super::options::Duplicates;
@@ -25,11 +26,17 @@ pub struct InputReport {
 }
 
 impl InputReport {
-    /// The report after all inputs are read.
-    pub(crate) fn new(facts: &SourceFacts, summary: &SourceSummary, num_loops: u64, duplicates: Duplicates) -> Self {
+    /// The report after all inputs are read. `properties` are the edge properties that the graph gets.
+    pub(crate) fn new(
+        facts: &SourceFacts,
+        properties: &PropertySchema,
+        summary: &SourceSummary,
+        num_loops: u64,
+        duplicates: Duplicates,
+    ) -> Self {
         Self {
             columns: facts.columns.clone(),
-            properties: facts.edge_properties.iter().map(|(name, _)| name.to_owned()).collect(),
+            properties: properties.iter().map(|(name, _)| name.to_owned()).collect(),
             edges: summary.num_edges,
             merged: 0,
             duplicates,

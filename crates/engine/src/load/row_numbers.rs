@@ -4,7 +4,7 @@
 //! sequentially.
 
 use anden_snapshots::Direction;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::arcs::Payload;
 use super::lists::BuiltLists;
@@ -17,6 +17,40 @@ const NO_NUMBER: u32 = u32::MAX;
 /// Both arcs of an undirected edge, and both directions of a directed graph, find the same number. Parallel edges are in
 /// input order in each list, so their numbers ascend in all lists.
 pub(crate) struct RowNumbers(Mutex<RowNumbering>);
+
+/// Numbers that are being given.
+pub(crate) struct OpenNumbering<'a> {
+    numbering: MutexGuard<'a, RowNumbering>,
+    direction: Direction,
+}
+
+impl OpenNumbering<'_> {
+    /// The number of an input row.
+    ///
+    /// # Panics
+    /// If an in-list names a row that no out-list names.
+    pub(crate) fn number(&mut self, row: u64) -> u64 {
+        let RowNumbering { of_row, next } = &mut *self.numbering;
+        let number = &mut of_row[row as usize];
+        if *number == NO_NUMBER {
+            assert_eq!(self.direction, Direction::Out, "an in-list names an edge of no out-list");
+            *number = *next;
+            *next += 1;
+        }
+        u64::from(*number)
+    }
+
+    /// Replaces the input rows of lists by their numbers.
+    ///
+    /// # Panics
+    /// As [`number`](Self::number).
+    pub(crate) fn apply<P: Payload>(&mut self, lists: &mut BuiltLists<P>) {
+        for payload in &mut lists.payloads {
+            *payload = payload.with_row(self.number(payload.data().row));
+        }
+        debug_assert!(lists.rows_of_parallel_edges_ascend());
+    }
+}
 
 struct RowNumbering {
     /// By row of the input.
@@ -36,25 +70,10 @@ impl RowNumbers {
         Self(Mutex::new(RowNumbering { of_row: vec![NO_NUMBER; num_rows], next: 0 }))
     }
 
-    /// Replaces the input rows of lists by their numbers. Lists of the out-lists come first, by ascending vertex, then
-    /// those of the in-lists.
-    ///
-    /// # Panics
-    /// If an in-list names a row that no out-list names.
-    pub(crate) fn apply<P: Payload>(&self, direction: Direction, lists: &mut BuiltLists<P>) {
+    /// Begins to number rows of a direction. The out-lists come first, by ascending vertex, then the in-lists.
+    pub(crate) fn begin(&self, direction: Direction) -> OpenNumbering<'_> {
         // Lists come one part after the other, so the lock is never contended.
-        let mut numbers = self.0.lock();
-        let RowNumbering { of_row, next } = &mut *numbers;
-        for payload in &mut lists.payloads {
-            let number = &mut of_row[payload.data().row as usize];
-            if *number == NO_NUMBER {
-                assert_eq!(direction, Direction::Out, "an in-list names an edge of no out-list");
-                *number = *next;
-                *next += 1;
-            }
-            *payload = payload.with_row(u64::from(*number));
-        }
-        debug_assert!(lists.rows_of_parallel_edges_ascend());
+        OpenNumbering { numbering: self.0.lock(), direction }
     }
 
     /// The input row of each number. Rows of no list, such as those of merged edges or left-out loops, are missing.
@@ -91,7 +110,7 @@ mod tests {
 
     impl super::super::lists::ListSink<ArcData> for Renumbered<'_> {
         fn append(&mut self, first: VertexId, lists: &mut BuiltLists<ArcData>) -> Result<()> {
-            self.numbers.apply(self.direction, lists);
+            self.numbers.begin(self.direction).apply(lists);
             lists.for_each_arc(first, |arc| self.entries.push((arc.list(), arc.neighbor(), arc.payload().row)));
             Ok(())
         }

@@ -178,6 +178,10 @@ impl InputRows {
 
     /// Writes the rows in the order of `numbers`, without rows that have none; otherwise in input order.
     pub(crate) fn write(mut self, load: &Load<'_>, numbers: Option<RowNumbers>) -> Result<()> {
+        // A split by time needs rows during the load, also in a graph without rows.
+        if !load.options.graph.has_rows() {
+            return Ok(());
+        }
         load.progress.stage("properties", None);
         if let Some(numbers) = numbers {
             self.arrange(load, &numbers.into_order())?;

@@ -1,31 +1,29 @@
-//! Spreads the edges of a load over several snapshots at random.
+//! Spreads the edges of a load over several snapshots, at random or by time.
 //!
 //! The base holds the newest snapshot, with all edges, and is written as usual. Each edge on its way there is assigned
-//! to a random snapshot, and kept for a delta unless that is the first. The choice depends only on the seed and the
-//! ranks of the keys of its ends. So both arcs of an edge, and all parallel edges, get the same snapshot, at any number
-//! of threads and under every order of ids.
+//! to a snapshot, and kept for a delta unless that is the first. A random choice depends only on the seed and the ranks
+//! of the keys of its ends. So both arcs of an edge, and all parallel edges, get the same snapshot, at any number of
+//! threads and under every order of ids. A choice by time is that of [`TimeSplit`].
 
 use std::sync::OnceLock;
 
 use anden_base::VertexId;
 use anden_base::progress::Progress;
 use anden_base::random::{GOLDEN, mix};
-use anden_graph::GraphKind;
-use anden_snapshots::{ArcData, ChangedArc, DeltaChanges, Direction, FinishedDeltas, StoreBuilder};
-use parking_lot::{Mutex, MutexGuard};
+use anden_formats::InputPath;
+use anden_snapshots::{Direction, FinishedDeltas, GraphOptions, SnapshotTag, StoreBuilder};
 
 use super::arcs::Payload;
 use super::budget::LoadBudget;
 use super::keys::VertexKeys;
+use super::later_arcs::{ChangedLists, LaterArcs, LaterVertices};
 use super::lists::BuiltLists;
+use super::row_numbers::RowNumbers;
+use super::time_split::{PeriodTag, TimeSplit};
 use crate::{Error, Result};
 
-/// Memory of an arc without and with a weight or a row; vectors may have twice the capacity that they use. Writing a
-/// snapshot takes 32 or 40 bytes more for each of its arcs, from the memory in which edges were sorted before.
-const ARC_BYTES: u64 = 20;
-const DATA_ARC_BYTES: u64 = 48;
 /// The most snapshots of one load.
-const MAX_SNAPSHOTS: u32 = 100_000;
+pub(crate) const MAX_SNAPSHOTS: u32 = 100_000;
 
 /// How the edges of a load are spread over snapshots.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,68 +60,55 @@ impl Spread {
 
 /// Assigns edges to snapshots, and keeps those of later snapshots.
 pub(crate) struct SnapshotSpreader {
+    choice: SnapshotChoice,
+    later: LaterArcs,
+}
+
+/// How the snapshot of an edge is chosen.
+enum SnapshotChoice {
+    Random(RandomDraw),
+    ByTime(TimeSplit),
+}
+
+/// Chooses at random.
+struct RandomDraw {
     num_later: u64,
     /// Draws below this choose the first snapshot.
     first_below: u64,
     salt: u64,
     /// The rank of the key of each vertex, if ids do not ascend with keys.
     ranks: OnceLock<Vec<u32>>,
-    is_undirected: bool,
-    /// Whether arcs have data.
-    has_data: bool,
-    budget: LoadBudget,
-    out_adjacency: Mutex<SpreadArcs>,
-    in_adjacency: Mutex<SpreadArcs>,
-}
-
-/// The arcs of one direction that come after the first snapshot.
-#[derive(Debug, Default)]
-struct SpreadArcs {
-    /// For each snapshot from the second on.
-    deltas: Vec<SpreadDelta>,
-    num_arcs: u64,
-}
-
-/// The arcs that one snapshot adds.
-#[derive(Debug, Default)]
-struct SpreadDelta {
-    /// List and neighbor.
-    keys: Vec<u64>,
-    /// The data beside the arcs; empty if there is none.
-    data: Vec<ArcData>,
-    num_loops: u64,
 }
 
 impl SnapshotSpreader {
-    /// `None` if there is only one snapshot.
-    pub(crate) fn new(spread: &Spread, graph_kind: GraphKind, data_bytes: usize, budget: LoadBudget) -> Option<Self> {
-        let num_later = u64::from(spread.num_snapshots.checked_sub(2)?) + 1;
-        let share = spread.first_share.unwrap_or(1.0 / f64::from(spread.num_snapshots));
-        // Saturates for 1, which `draw` treats as always.
-        let first_below = (share * u64::MAX as f64) as u64;
-        let empty = || {
-            let deltas = (0..num_later).map(|_| SpreadDelta::default()).collect();
-            Mutex::new(SpreadArcs { deltas, num_arcs: 0 })
+    /// `None` if there is only one snapshot. `by_time` chooses by the times of the edges.
+    pub(crate) fn new(
+        spread: &Spread,
+        by_time: Option<TimeSplit>,
+        graph: &GraphOptions,
+        budget: LoadBudget,
+    ) -> Option<Self> {
+        let choice = match by_time {
+            Some(split) => SnapshotChoice::ByTime(split),
+            None => SnapshotChoice::Random(RandomDraw::new(spread)?),
         };
-        Some(Self {
-            num_later,
-            first_below,
-            // Mixed, so that neighboring seeds choose independently.
-            salt: mix(spread.seed ^ GOLDEN),
-            ranks: OnceLock::new(),
-            is_undirected: graph_kind == GraphKind::Undirected,
-            has_data: data_bytes > 0,
-            budget,
-            out_adjacency: empty(),
-            in_adjacency: empty(),
-        })
+        Some(Self { choice, later: LaterArcs::new(graph.graph_kind, graph.data_bytes(), budget) })
     }
 
-    /// Makes the choice depend on keys, so that every order of ids gives the same snapshots.
+    /// The choice by time, if times choose.
+    pub(crate) fn by_time(&self) -> Option<&TimeSplit> {
+        match &self.choice {
+            SnapshotChoice::Random(_) => None,
+            SnapshotChoice::ByTime(split) => Some(split),
+        }
+    }
+
+    /// Makes a random choice depend on keys, so that every order of ids gives the same snapshots.
     pub(crate) fn follow_keys(&self, keys: &VertexKeys) -> Result<()> {
-        let Some(sorted) = keys.sorted() else { return Ok(()) };
-        self.budget.check("the ranks of the keys, which must be in memory,", size_of_val(sorted) as u64)?;
-        self.ranks.get_or_init(|| {
+        let (SnapshotChoice::Random(draw), Some(sorted)) = (&self.choice, keys.sorted()) else { return Ok(()) };
+        let num_bytes = size_of_val(sorted) as u64;
+        self.later.budget().check("the ranks of the keys, which must be in memory,", num_bytes)?;
+        draw.ranks.get_or_init(|| {
             let mut ranks = vec![0; sorted.len()];
             (0..).zip(sorted).for_each(|(rank, &id)| ranks[id as usize] = rank);
             ranks
@@ -131,12 +116,76 @@ impl SnapshotSpreader {
         Ok(())
     }
 
+    /// Keeps the arcs of later snapshots from lists of a direction; `first` is the first vertex. `numbers` renumbers the
+    /// rows of the lists; `inputs` are named in errors.
+    pub(crate) fn note<P: Payload>(
+        &self,
+        direction: Direction,
+        first: VertexId,
+        lists: &mut BuiltLists<P>,
+        numbers: Option<&RowNumbers>,
+        inputs: &[InputPath],
+    ) -> Result<()> {
+        let mut numbering = numbers.map(|numbers| numbers.begin(direction));
+        let mut noted = self.later.lock(direction);
+        let before = noted.num_arcs();
+        let choice_bytes = match &self.choice {
+            SnapshotChoice::ByTime(split) => {
+                // Times belong to the rows of the input, so the split renumbers the rows itself.
+                split.note(first, lists, &mut noted, numbering.as_mut(), inputs)?;
+                split.num_bytes()
+            }
+            SnapshotChoice::Random(draw) => {
+                // After renumbering: deltas name the rows that are written.
+                if let Some(mut numbering) = numbering {
+                    numbering.apply(lists);
+                }
+                draw.note(direction, first, lists, &mut noted, self.later.is_undirected());
+                draw.ranks.get().map_or(0, |ranks| size_of_val(&**ranks)) as u64
+            }
+        };
+        if noted.num_arcs() == before { Ok(()) } else { self.later.check(&noted, choice_bytes) }
+    }
+
+    /// Writes the deltas of all snapshots but the first; ids are below `vertex_bound`. A random choice gives the last
+    /// snapshot `tag`. Returns the names and times of all snapshots, too.
+    pub(crate) fn write(
+        self,
+        builder: &StoreBuilder,
+        vertex_bound: usize,
+        tag: SnapshotTag<'_>,
+        progress: &dyn Progress,
+    ) -> Result<(FinishedDeltas, Vec<PeriodTag>)> {
+        let (vertices, tags) = match self.choice {
+            SnapshotChoice::Random(draw) => {
+                let mut tags = vec![PeriodTag::default(); draw.num_later as usize];
+                // The tag is that of the last snapshot, which has all edges.
+                tags.push(tag.into());
+                (LaterVertices::constant(tags.len(), vertex_bound), tags)
+            }
+            SnapshotChoice::ByTime(split) => split.finish(vertex_bound),
+        };
+        Ok((self.later.write(builder, &vertices, progress)?, tags))
+    }
+}
+
+impl RandomDraw {
+    /// `None` if there is only one snapshot.
+    fn new(spread: &Spread) -> Option<Self> {
+        let num_later = u64::from(spread.num_snapshots.checked_sub(2)?) + 1;
+        let share = spread.first_share.unwrap_or(1.0 / f64::from(spread.num_snapshots));
+        // Saturates for 1, which `draw` treats as always.
+        let first_below = (share * u64::MAX as f64) as u64;
+        // Mixed, so that neighboring seeds choose independently.
+        Some(Self { num_later, first_below, salt: mix(spread.seed ^ GOLDEN), ranks: OnceLock::new() })
+    }
+
     /// The snapshot of an edge, counted from 0.
-    fn draw(&self, source: VertexId, target: VertexId) -> u64 {
+    fn draw(&self, source: VertexId, target: VertexId, is_undirected: bool) -> u64 {
         let rank = |vertex: VertexId| self.ranks.get().map_or(vertex, |ranks| ranks[vertex as usize]);
         let (source, target) = (rank(source), rank(target));
         // Both arcs of an undirected edge must get one snapshot.
-        let (source, target) = match self.is_undirected {
+        let (source, target) = match is_undirected {
             true => (source.min(target), source.max(target)),
             false => (source, target),
         };
@@ -148,111 +197,46 @@ impl SnapshotSpreader {
         }
     }
 
-    /// Keeps the arcs of later snapshots from lists of a direction; `first` is the first vertex.
-    pub(crate) fn note<P: Payload>(&self, direction: Direction, first: VertexId, lists: &BuiltLists<P>) -> Result<()> {
-        let mut noted = self.arcs(direction);
-        let SpreadArcs { deltas, num_arcs } = &mut *noted;
-        let before = *num_arcs;
+    fn note<P: Payload>(
+        &self,
+        direction: Direction,
+        first: VertexId,
+        lists: &BuiltLists<P>,
+        noted: &mut ChangedLists,
+        is_undirected: bool,
+    ) {
         lists.for_each_arc(first, |arc| {
             let snapshot = match direction {
-                Direction::Out => self.draw(arc.list(), arc.neighbor()),
+                Direction::Out => self.draw(arc.list(), arc.neighbor(), is_undirected),
                 // An in-list names the edge from its other end.
-                Direction::In => self.draw(arc.neighbor(), arc.list()),
+                Direction::In => self.draw(arc.neighbor(), arc.list(), is_undirected),
             };
-            if let Some(delta) = (snapshot as usize).checked_sub(1).and_then(|delta| deltas.get_mut(delta)) {
-                delta.keys.push(arc.key());
-                delta.data.extend((!P::IS_EMPTY).then(|| arc.payload().data()));
-                delta.num_loops += u64::from(arc.list() == arc.neighbor());
-                *num_arcs += 1;
-            }
+            noted.add(snapshot as usize, arc.key(), (!P::IS_EMPTY).then(|| arc.payload().data()));
         });
-        if *num_arcs == before {
-            return Ok(());
-        }
-        let both =
-            [&self.out_adjacency, &self.in_adjacency].map(|other| other.try_lock().map_or(0, |other| other.num_arcs));
-        // `try_lock` fails for the direction that is locked here, which is added below.
-        let arc_bytes = if self.has_data { DATA_ARC_BYTES } else { ARC_BYTES };
-        let rank_bytes = self.ranks.get().map_or(0, |ranks| size_of_val(&**ranks)) as u64;
-        let num_bytes = rank_bytes + arc_bytes * (both.iter().sum::<u64>() + noted.num_arcs);
-        self.budget.check("the edges of all snapshots but the first, which must be in memory,", num_bytes)
-    }
-
-    fn arcs(&self, direction: Direction) -> MutexGuard<'_, SpreadArcs> {
-        match direction {
-            Direction::Out => self.out_adjacency.lock(),
-            Direction::In => self.in_adjacency.lock(),
-        }
-    }
-
-    /// Writes the deltas of all snapshots but the first; ids are below `vertex_bound`.
-    pub(crate) fn write(
-        self,
-        builder: &StoreBuilder,
-        vertex_bound: usize,
-        progress: &dyn Progress,
-    ) -> Result<FinishedDeltas> {
-        progress.stage("write snapshots", Some(self.num_later));
-        let mut writer = builder.deltas_writer(vertex_bound);
-        let is_undirected = self.is_undirected;
-        let [out_deltas, in_deltas] = self.into_deltas();
-        for (out_delta, in_delta) in out_deltas.into_iter().zip(in_deltas) {
-            progress.check()?;
-            let num_loops = out_delta.num_loops;
-            let (out_added, in_added) = (out_delta.into_arcs(), in_delta.into_arcs());
-            let num_arcs = out_added.len() as u64;
-            writer.append(&DeltaChanges {
-                vertex_bound,
-                out_added: &out_added,
-                in_added: &in_added,
-                num_edges_added: if is_undirected { (num_arcs + num_loops) / 2 } else { num_arcs },
-                ..DeltaChanges::default()
-            })?;
-            progress.advance(1);
-        }
-        Ok(writer.finish()?)
-    }
-
-    /// The additions of all snapshots but the first: to out-lists, and to in-lists.
-    fn into_deltas(self) -> [Vec<SpreadDelta>; 2] {
-        [self.out_adjacency, self.in_adjacency].map(|arcs| arcs.into_inner().deltas)
-    }
-}
-
-impl SpreadDelta {
-    /// The arcs, sorted.
-    fn into_arcs(self) -> Vec<ChangedArc> {
-        let arc = |(i, &key): (usize, &u64)| ChangedArc {
-            list: (key >> 32) as VertexId,
-            neighbor: key as VertexId,
-            data: self.data.get(i).copied().unwrap_or_default(),
-        };
-        let mut arcs: Vec<_> = self.keys.iter().enumerate().map(arc).collect();
-        // They come by list and neighbor, but parallel edges in any order.
-        arcs.sort_unstable();
-        arcs
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use anden_snapshots::{ArcData, ChangedArc};
+
     use super::*;
 
-    fn spreader(num_snapshots: u32, first_share: Option<f64>, graph_kind: GraphKind) -> SnapshotSpreader {
+    fn draw(num_snapshots: u32, first_share: Option<f64>) -> RandomDraw {
         let spread = Spread { num_snapshots, first_share, seed: 7 };
         spread.check().unwrap();
-        SnapshotSpreader::new(&spread, graph_kind, 0, LoadBudget::new(None, None, 1).unwrap()).unwrap()
+        RandomDraw::new(&spread).unwrap()
     }
 
-    fn counts(spreader: &SnapshotSpreader, num_snapshots: usize) -> Vec<u32> {
+    fn counts(draw: &RandomDraw, num_snapshots: usize) -> Vec<u32> {
         let mut counts = vec![0; num_snapshots];
-        (0..100_000_u32).for_each(|i| counts[spreader.draw(i % 300, i / 300) as usize] += 1);
+        (0..100_000_u32).for_each(|i| counts[draw.draw(i % 300, i / 300, false) as usize] += 1);
         counts
     }
 
     #[test]
     fn edges_are_spread_as_they_should_be() {
-        let counts_of = |first_share| counts(&spreader(5, first_share, GraphKind::Directed), 5);
+        let counts_of = |first_share| counts(&draw(5, first_share), 5);
         let near = |count: u32, expected: f64| (f64::from(count) - expected).abs() < 1000.0;
         assert!(counts_of(None).into_iter().all(|count| near(count, 20_000.0)));
         let found = counts_of(Some(0.8));
@@ -263,14 +247,17 @@ mod tests {
 
     #[test]
     fn both_entries_of_an_edge_come_together() {
-        let spreader = spreader(9, Some(0.3), GraphKind::Undirected);
-        assert!((0..1000_u32).all(|i| spreader.draw(i, i * i) == spreader.draw(i * i, i)));
+        let draw = draw(9, Some(0.3));
+        assert!((0..1000_u32).all(|i| draw.draw(i, i * i, true) == draw.draw(i * i, i, true)));
     }
 
     #[test]
     fn lists_are_noted_by_snapshot() {
-        let spreader = spreader(3, Some(0.2), GraphKind::Directed);
-        let lists = BuiltLists::<()> {
+        let spread = Spread { num_snapshots: 3, first_share: Some(0.2), seed: 7 };
+        let budget = LoadBudget::new(None, None, 1).unwrap();
+        let spreader = SnapshotSpreader::new(&spread, None, &GraphOptions::default(), budget).unwrap();
+        let draw = draw(3, Some(0.2));
+        let mut lists = BuiltLists::<()> {
             degrees: vec![40, 0, 60],
             neighbors: (0..40).chain(0..60).collect(),
             payloads: vec![(); 100],
@@ -278,16 +265,15 @@ mod tests {
             first_merged: None,
             first_beyond: None,
         };
-        spreader.note(Direction::Out, 5, &lists).unwrap();
+        spreader.note(Direction::Out, 5, &mut lists, None, &[]).unwrap();
         let expected: Vec<Vec<ChangedArc>> = [1, 2]
             .map(|snapshot| {
                 let arcs = (0..40).map(|v| (5, v)).chain((0..60).map(|v| (7, v)));
-                let arcs = arcs.filter(|&(u, v)| spreader.draw(u, v) == snapshot);
+                let arcs = arcs.filter(|&(u, v)| draw.draw(u, v, false) == snapshot);
                 arcs.map(|(list, neighbor)| ChangedArc { list, neighbor, data: ArcData::default() }).collect()
             })
             .into();
-        let [deltas, _] = spreader.into_deltas();
-        assert_eq!(deltas.into_iter().map(SpreadDelta::into_arcs).collect::<Vec<_>>(), expected);
+        assert_eq!(spreader.later.into_added(), expected);
         assert!(expected.iter().all(|arcs| arcs.len() > 10));
     }
 

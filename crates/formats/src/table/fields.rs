@@ -21,6 +21,7 @@ use crate::number::{parse_weight, weight_range};
 use crate::options::{KeyKind, LoneKeys, SourceOptions};
 use crate::outcome::unexpected;
 use crate::part::PartProperties;
+use crate::times::no_time;
 
 /// The longest field in bytes.
 const MAX_FIELD_BYTES: usize = 64 << 10;
@@ -260,7 +261,9 @@ pub(crate) fn parse_columns<K: FieldKey, W: Weight>(
     // One search for a quote spares most blocks the search in each row.
     let has_quotes = memchr::memchr(b'"', &bytes[block.start..block.end]).is_some();
     let options = context.options;
-    let row = CsvRowContext { bytes, layout, properties, options, num_columns, has_quotes, base: block.end };
+    let is_time = |(name, ..): &(String, PropertyType, bool)| options.time_column.as_ref() == Some(name);
+    let time = layout.target.and_then(|_| properties.types.iter().position(is_time));
+    let row = CsvRowContext { bytes, layout, properties, options, num_columns, time, has_quotes, base: block.end };
     let mut at = block.start;
     while at < block.end {
         let mut end = line_end(bytes, at);
@@ -322,6 +325,8 @@ struct CsvRowContext<'a> {
     properties: &'a CsvProperties,
     options: &'a SourceOptions,
     num_columns: usize,
+    /// The property that must not be null.
+    time: Option<usize>,
     /// Whether the block contains a quote, so that most blocks skip quote handling.
     has_quotes: bool,
     /// The start of text outside the block.
@@ -371,6 +376,10 @@ impl CsvRowContext<'_> {
                 weight = Some(parse_weight(&token).ok_or_else(|| unexpected(weight_range(W::TYPE), Some(&token)))?);
             }
             if let Some(&Some(property)) = self.properties.properties.get(column) {
+                // Checked here, where the line is known.
+                if self.time == Some(property) && field.trimmed(bytes).is_null(bytes, self.options) {
+                    return Err(no_time(&self.properties.types[property].0));
+                }
                 self.properties.push(property, field, bytes, self.options, &mut columns[property])?;
             }
         }

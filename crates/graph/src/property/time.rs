@@ -8,7 +8,8 @@ use std::fmt;
 use jiff::SignedDuration;
 use jiff::civil::Date;
 
-pub(super) const MICROS_PER_DAY: i64 = 86_400_000_000;
+/// Microseconds of a day.
+pub const MICROS_PER_DAY: i64 = 86_400_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 const YEARS_PER_CYCLE: i64 = 400;
 const DAYS_PER_CYCLE: i64 = 146_097;
@@ -17,14 +18,21 @@ const CYCLE: Date = jiff::civil::date(2000, 1, 1);
 const CYCLE_DAYS: i64 = 10_957;
 
 /// The days from 1970-01-01 to a day of the calendar; `None` if there is no such day.
-fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
+pub fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
     let (cycles, year) = ((year - 2000).div_euclid(YEARS_PER_CYCLE), 2000 + (year - 2000).rem_euclid(YEARS_PER_CYCLE));
     let date = Date::new(year as i16, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
     Some(date.duration_since(CYCLE).as_secs() / SECONDS_PER_DAY + CYCLE_DAYS + cycles * DAYS_PER_CYCLE)
 }
 
 /// The year, month and day of a number of days since 1970-01-01.
-fn calendar_of(days: i64) -> (i64, i8, i8) {
+///
+/// ```
+/// use anden_graph::property::{calendar_of, days_of};
+///
+/// assert_eq!(calendar_of(15_461), (2012, 5, 1));
+/// assert_eq!(days_of(2012, 5, 1), Some(15_461));
+/// ```
+pub fn calendar_of(days: i64) -> (i64, i8, i8) {
     let (cycles, days) =
         ((days - CYCLE_DAYS).div_euclid(DAYS_PER_CYCLE), (days - CYCLE_DAYS).rem_euclid(DAYS_PER_CYCLE));
     // Never saturates, because the days stay within one cycle.
