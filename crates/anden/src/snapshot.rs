@@ -8,6 +8,7 @@ use anden_snapshots::SnapshotView;
 
 use crate::error::NotFound;
 use crate::property::PropertyValue;
+use crate::snapshot_id::time_of;
 use crate::snapshot_period::Period;
 use crate::{Database, Error, Result, View};
 
@@ -61,7 +62,7 @@ impl Database {
         of_period: impl FnOnce(&[SnapshotInfo], Period) -> Option<&SnapshotInfo>,
     ) -> Result<u32> {
         let snapshots = self.snapshots();
-        if let Some(info) = snapshots.iter().find(|info| is_called(info, asked)) {
+        if let Some(info) = snapshots.iter().find(|info| asked.calls(info)) {
             return Ok(info.number);
         }
         let period = match asked {
@@ -84,14 +85,15 @@ impl Database {
     /// the name `2012-05-01` would drop an older snapshot.
     fn number_of_called(&self, asked: &SnapshotId) -> Result<u32> {
         let snapshots = self.snapshots();
-        let found = snapshots.iter().find(|info| is_called(info, asked));
+        let found = snapshots.iter().find(|info| asked.calls(info));
         found.map(|info| info.number).ok_or_else(|| missing(asked, &snapshots))
     }
 
     /// The edges that the snapshots of `window` added, both ends included. An edge is in the window if the last
     /// snapshot has it and it did not exist, or had another weight, before the first one. An edge that was removed and
     /// added again unchanged is not in the window. If the window begins at the oldest snapshot, all its edges count as
-    /// added. The window has all vertices of its last snapshot.
+    /// added. The window has all vertices of its last snapshot, as a [filter](View::filter) over edges keeps all
+    /// vertices; [`without_isolated`](View::without_isolated) leaves those with edges.
     ///
     /// The ends are numbers, names or [times](SnapshotId::Name). A time at the start means the snapshot after
     /// the newest one from before it, so `2012-01..2012-03` has what the snapshots of these three months added.
@@ -279,24 +281,11 @@ pub(crate) fn require_short(name: Option<&str>) -> Result<()> {
     }
 }
 
-/// Whether a snapshot has this number or name.
-fn is_called(info: &SnapshotInfo, asked: &SnapshotId) -> bool {
-    match asked {
-        SnapshotId::Number(number) => info.number == *number,
-        SnapshotId::Name(name) => info.name.as_ref() == Some(name),
-    }
-}
-
 /// The error for a snapshot that does not exist.
 fn missing(asked: &SnapshotId, snapshots: &[SnapshotInfo]) -> Error {
     let numbers: Vec<u32> = snapshots.iter().map(|info| info.number).collect();
     let text = format!("snapshot {asked} does not exist or was dropped: there are {}", shown_numbers(&numbers));
     Error::not_found(NotFound::Snapshot(asked.clone()), text)
-}
-
-/// The time of a snapshot's data, or else of its creation, in microseconds since 1970.
-fn time_of(info: &SnapshotInfo) -> i64 {
-    info.as_of.unwrap_or_else(|| i64::try_from(info.unix_time).unwrap_or(i64::MAX).saturating_mul(1_000_000))
 }
 
 /// Formats numbers as ranges: `1 to 4, 7`.

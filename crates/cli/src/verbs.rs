@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anden::export::{ExportFormat, Output};
+use anden::snapshot::SnapshotId;
 use anden::stats::{PolicyStats, PrefetchStats};
 use anden::{Database, OpenOptions, Progress, Session, View};
 use anden_formats::{Aside, OutputContent, write_aside};
@@ -162,13 +163,31 @@ fn whole_view(database: &Database, selection: &Selection) -> Result<View> {
 /// The selected part of the graph. Prints a note about unknown labels.
 fn view(database: &Database, selection: &Selection, global: &Global) -> Result<View> {
     let view = whole_view(database, selection)?;
+    if let Some(snapshot) = selection.snapshot.as_ref().filter(|_| !global.quiet) {
+        note_older_snapshot(database, &snapshot.into())?;
+    }
     let view = selection.prefetch.map_or(view.clone(), |policy| view.with_prefetch(policy));
     let view = if selection.types.is_empty() { view } else { view.types(&selection.types)? };
     let view = if selection.labels.is_empty() { view } else { of_labels(&view, &selection.labels, global)? };
-    match (&selection.where_edge, &selection.where_vertex) {
-        (None, None) => Ok(view),
-        (edges, vertices) => Ok(view.filter(edges.as_deref(), vertices.as_deref())?),
+    let view = match (&selection.where_edge, &selection.where_vertex) {
+        (None, None) => view,
+        (edges, vertices) => view.filter(edges.as_deref(), vertices.as_deref())?,
+    };
+    // Last, because the other options decide which edges are left.
+    Ok(if selection.no_isolated { view.without_isolated()? } else { view })
+}
+
+/// Prints a note if no snapshot has the name that was given, nor a time in that period: an older one is read then.
+fn note_older_snapshot(database: &Database, asked: &SnapshotId) -> Result {
+    let number = database.snapshot_number(asked.clone())?;
+    let snapshots = database.snapshots();
+    if let Some(found) = snapshots.iter().find(|info| info.number == number && !asked.is_of(info)) {
+        let name = found.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+        complain(&format!(
+            "note: no snapshot is called {asked} or of that time: reading the older snapshot {number}{name}"
+        ));
     }
+    Ok(())
 }
 
 /// Prints a note about selected types that no edge has. Finding all types reads all edges, so call this only if the

@@ -1,12 +1,13 @@
 //! The result of filtering a view: laid out as a base if all of it is read, tested edge by edge before.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use anden_base::VertexId;
-use anden_base::bitmap::Bitmap;
-use anden_graph::{Graph, WillNeed};
+use anden_base::bitmap::{AtomicBitmap, Bitmap};
+use anden_graph::{Direction, Graph, WillNeed};
 use anden_snapshots::{Entries, EntryFilter, KeepEntries, RowSet, SnapshotView};
 
 use super::View;
@@ -107,6 +108,59 @@ impl View {
         let mut vertices = self.khop_along(vertex.clone(), num_hops, direction)?;
         vertices.push(vertex);
         self.induced(&vertices)
+    }
+}
+
+impl View {
+    /// This view without isolated vertices, which have no edge here: a part as of [`filter`](Self::filter), where they
+    /// count as removed. It is not cached. So kernels on a window, or on edges that a filter selects, count only the
+    /// vertices with such edges.
+    ///
+    /// Cost: reads all lists once, and lays the part out when it is read.
+    ///
+    /// ```
+    /// use anden::{Changes, Database, Options};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.append(&Changes::default().add_edge(1, 2))?;
+    /// db.append(&Changes::default().add_edge(2, 3))?;
+    /// let window = db.window(3..=3)?;
+    /// assert_eq!((window.num_vertices(), window.without_isolated()?.num_vertices()), (3, 2));
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`filter`](Self::filter); damage met on the way; cancellation.
+    pub fn without_isolated(&self) -> Result<Self> {
+        let lists = self.all_lists()?;
+        let connected = AtomicBitmap::new(self.vertex_bound());
+        let has_in_lists = self.has_in_edges();
+        let context = self.context();
+        context
+            .pool
+            .map_chunks(0..self.vertex_bound(), PAGE_VERTICES, |_, vertices| {
+                context.progress.check()?;
+                for vertex in vertices.start as VertexId..vertices.end as VertexId {
+                    let has_arcs = |direction| lists.degree(direction, vertex) > 0;
+                    if has_arcs(Direction::Out) || (has_in_lists && has_arcs(Direction::In)) {
+                        connected.set(vertex as usize);
+                    }
+                    // Without in-lists, only the lists of their sources lead to these vertices.
+                    if !has_in_lists {
+                        let _ = lists.for_each_fragment(Direction::Out, vertex, |targets| {
+                            targets.iter().for_each(|&target| drop(connected.set(target as usize)));
+                            ControlFlow::Continue(())
+                        });
+                    }
+                }
+                Ok(())
+            })
+            .into_iter()
+            .collect::<Result<()>>()?;
+        // Damaged lists look empty, and must not make vertices look isolated.
+        self.check_lists()?;
+        let part = self.with_part(Filter::of_set(connected.into_bitmap()), None);
+        self.chosen().map_or(Ok(part.clone()), |chosen| part.with_weight(chosen.name()))
     }
 }
 

@@ -17,8 +17,8 @@ use super::parse;
 #[command(next_help_heading = "Version and access")]
 pub struct Selection {
     // `global` lets these options also stand behind the question of `query`.
-    /// Read this snapshot, by number, name or time: 2012-05 is the newest one up to the end of that month [default:
-    /// everything committed]
+    /// Read this snapshot, by number, name or time: 2012-05 is the newest one up to the end of that month. If the
+    /// snapshot of that time was dropped, this is an older one, which a note names [default: everything committed]
     #[arg(long, global = true, value_name = "N|NAME|TIME", conflicts_with = "window", allow_negative_numbers = true)]
     pub snapshot: Option<String>,
     /// Read only the edges that snapshots A to B added: those that B has and the snapshot before A lacks; 3..7, or times
@@ -37,6 +37,10 @@ pub struct Selection {
     /// Read only vertices with this label, one of those in their property `labels`; repeat to allow several labels
     #[arg(long = "label", global = true, value_name = "LABEL")]
     pub labels: Vec<String>,
+    /// Read only vertices with an edge that the other options leave; isolated vertices count as removed. Without it,
+    /// a window has all vertices of its last snapshot, and --where-edge and --type keep all vertices
+    #[arg(long, global = true)]
+    pub no_isolated: bool,
     /// Prefetch policy for a graph larger than memory: auto, off, neighbourhood, sequential, frontier [default: auto]
     #[arg(long, global = true, value_name = "POLICY", hide_possible_values = true, value_parser = prefetch_policies())]
     pub prefetch: Option<Prefetch>,

@@ -17,6 +17,7 @@ mod loading;
 mod moved;
 mod outputs;
 mod parts;
+mod periods;
 mod prepare;
 mod properties;
 mod questions;
