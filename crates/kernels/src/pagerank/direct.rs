@@ -1,5 +1,6 @@
 //! Rounds without bins: along in-edges, or along out-edges by ranges of targets.
 
+use std::hint::select_unpredictable;
 use std::ops::{ControlFlow, Range};
 
 use anden_base::VertexId;
@@ -57,7 +58,7 @@ pub(super) fn is_better<T: Score>(graph: &impl Graph, num_rounds: u32) -> bool {
 /// Vertices of a block of a pull: the lists of a few thousand vertices may differ much in length.
 const PULL_BLOCK: usize = 1 << 12;
 
-/// One round along the in-edges. `next` has a number for each vertex, or is empty to save memory.
+/// One round along the in-edges. `next` is as long as the contributions, or empty to save memory.
 pub(super) fn pull_round<T: Score>(
     ctx: &Context<'_>,
     graph: &impl Graph,
@@ -131,13 +132,55 @@ struct Lane<'a, T> {
 /// From this mean degree on, lists are summed side by side. Additions along shorter lists overlap by themselves.
 const LONG_LISTS: usize = 16;
 
+/// The first entries of a list, which are added without a branch on its length. The processor mispredicts where a short
+/// list ends, which takes longer than these additions. Past the end it adds 0.
+const HEAD: usize = 4;
+
+/// Lists of a page that are compared with the next list.
+const COMPARED_LISTS: usize = 32;
+
 /// Adds the contributions along the lists of a page, each list in its order.
 fn add_page<T: Score, O: PageOffset>(page: &DensePage<'_, O>, contributions: &[T], sums: &mut [T]) {
-    if page.all_targets().len() > LONG_LISTS * page.len() {
-        return add_long_lists(page, contributions, sums);
+    let num_entries = page.all_targets().len();
+    if num_entries > LONG_LISTS * page.len() {
+        add_long_lists(page, contributions, sums);
+    } else if num_entries <= HEAD * page.len() && has_uneven_lists(page) {
+        add_short_lists(page, contributions, sums);
+    } else {
+        for (sum, (_, list)) in sums.iter_mut().zip(page.lists()) {
+            *sum = sum_of(list, contributions, T::default());
+        }
     }
-    for (sum, (_, list)) in sums.iter_mut().zip(page.lists()) {
-        *sum = sum_of(list, contributions, T::default());
+}
+
+/// Whether half of the lists are longer or shorter than the next list, by a sample. The processor predicts the ends
+/// of even lists.
+fn has_uneven_lists<O: PageOffset>(page: &DensePage<'_, O>) -> bool {
+    let indices = (0..page.len().saturating_sub(1)).step_by(page.len().div_ceil(COMPARED_LISTS));
+    indices.filter(|&index| page.degree(index) != page.degree(index + 1)).count() >= COMPARED_LISTS / 2
+}
+
+/// As [`add_page`], for lists with few entries beyond their [`HEAD`].
+fn add_short_lists<T: Score, O: PageOffset>(page: &DensePage<'_, O>, contributions: &[T], sums: &mut [T]) {
+    // One of the zeros behind the contributions of the vertices.
+    let (targets, none) = (page.all_targets(), contributions.len() - 1);
+    debug_assert!(contributions[none] == T::default());
+    let mut start = 0;
+    for (index, sum) in sums.iter_mut().enumerate().take(page.len()) {
+        let end = start + page.degree(index);
+        *sum = match targets[start..].first_chunk::<HEAD>() {
+            Some(head) => {
+                let mut total = T::default();
+                for (position, &source) in head.iter().enumerate() {
+                    let is_inside = start + position < end;
+                    total += contributions[select_unpredictable(is_inside, source as usize, none)];
+                }
+                sum_of(targets[..end].get(start + HEAD..).unwrap_or_default(), contributions, total)
+            }
+            // At the end of the page.
+            None => sum_of(&targets[start..end], contributions, T::default()),
+        };
+        start = end;
     }
 }
 
