@@ -366,7 +366,7 @@ fn choose<'a, T: Score>(
         Variant::Binned => Ok(PreparedVariant::Binned(Bins::prepare(ctx, graph, bits, state_bytes)?)),
         Variant::Auto => {
             // Kept bins cost no build. Only scores that fit in a cache make the rounds of a pull faster than theirs.
-            if (ctx.medium == Medium::Memory || !direct::fits_cache::<T>(graph))
+            if (ctx.medium == Medium::Memory || !direct::fits_cache::<T>(bound))
                 && let Some(bins) = Bins::kept(ctx, graph, bits, state_bytes)
             {
                 return Ok(PreparedVariant::Binned(bins));
