@@ -33,6 +33,7 @@ FORMATS = {
     "csv": ".csv",
     "mtx": ".mtx",
     "parquet": ".parquet",
+    "arrow": ".arrow",
     "graphml": ".graphml",
     "gexf": ".gexf",
     "gml": ".gml",
@@ -48,9 +49,9 @@ NUMBERED = {"mtx", "gapbs", "bvgraph"}
 #: Formats that hold no weights.
 WITHOUT_WEIGHTS = {"bvgraph"}
 #: Formats that hold vertices without edges themselves.
-WITH_VERTICES = {"graphml", "gexf", "gml", "pajek", "json", "graphframes"}
+WITH_VERTICES = {"arrow", "graphml", "gexf", "gml", "pajek", "json", "graphframes"}
 #: Formats that hold properties of edges.
-WITH_PROPERTIES = {"csv", "parquet", "graphml", "gexf", "gml", "json", "jsonl", "graphframes"}
+WITH_PROPERTIES = {"csv", "parquet", "arrow", "graphml", "gexf", "gml", "json", "jsonl", "graphframes"}
 #: The bytes of the largest file that is read, unless the command says otherwise.
 LARGEST = 200_000_000
 

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import anden
@@ -201,3 +202,41 @@ def test_graphframes_agree_with_pyarrow(tmp_path: Path) -> None:
         view.export(copy, format="graphframes")
     with pytest.raises(anden.Error, match="vertices"):
         view.export(tmp_path / "other", format="graphframes", vertices=tmp_path / "vertices.csv")
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_arrow_lists_agree_with_scipy(tmp_path: Path, directed: bool) -> None:
+    ipc: Any = pytest.importorskip("pyarrow.ipc")
+    sparse: Any = pytest.importorskip("scipy.sparse")
+    pa: Any = pytest.importorskip("pyarrow")
+    edges = pa.table({"source": [10, 10, 30, 40], "target": [20, 30, 40, 40], "weight": [0.5, 1.5, 2.5, 3.5]})
+    view = anden.load(None, edges, weights=True, directed=directed, undirected=not directed).view()
+    file = tmp_path / "graph.arrow"
+    assert view.export(file) == 4
+    table = ipc.open_file(pa.memory_map(str(file))).read_all()
+    arcs, n = table["arcs"].chunk(0), table.num_rows
+    index, weight = arcs.values.field("index"), arcs.values.field("weight")
+    matrix = sparse.csr_array((weight.to_numpy(), index.to_numpy(), arcs.offsets.to_numpy()), shape=(n, n))
+    # SciPy takes the memory of the file.
+    assert np.shares_memory(matrix.indices, index.to_numpy())
+    assert np.shares_memory(matrix.indptr, arcs.offsets.to_numpy())
+    keys = table["id"].to_pylist()
+    found = {(keys[s], keys[t]): w for s, t, w in zip(*sparse.find(matrix), strict=True)}
+    expected = dict(zip([(10, 20), (10, 30), (30, 40), (40, 40)], [0.5, 1.5, 2.5, 3.5], strict=True))
+    assert found == expected if directed else found == expected | {(t, s): w for (s, t), w in expected.items()}
+    back = anden.load(None, file, weights=True).view()
+    assert (back.directed, back.num_vertices, back.num_edges) == (directed, 4, 4)
+    assert sorted(back.edges().to_numpy()["weight"]) == [0.5, 1.5, 2.5, 3.5]
+
+
+@pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
+def test_feather_of_pyarrow_and_polars_is_read(tmp_path: Path, compression: str | None) -> None:
+    feather: Any = pytest.importorskip("pyarrow.feather")
+    pa: Any = pytest.importorskip("pyarrow")
+    pl: Any = pytest.importorskip("polars")
+    table = pa.table({"src": ["a", "b"], "dst": ["b", "c"], "since": [2020, None]})
+    feather.write_feather(table, str(tmp_path / "arrow.feather"), compression=compression or "uncompressed")
+    pl.from_arrow(table).write_ipc(tmp_path / "polars.ipc", compression=compression or "uncompressed")
+    for name in ["arrow.feather", "polars.ipc"]:
+        columns = anden.load(None, tmp_path / name, ids="string").view().edges().to_numpy()
+        assert list(zip(columns["source"], columns["target"], strict=True)) == [("a", "b"), ("b", "c")], name

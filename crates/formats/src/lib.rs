@@ -17,7 +17,9 @@
 
 #![forbid(unsafe_code)]
 
+mod arrow_file;
 mod arrow_input;
+mod arrow_layout;
 mod blocks;
 mod bvgraph;
 mod chunk;
@@ -34,6 +36,7 @@ mod foreign;
 mod format;
 pub mod generated;
 mod gzip_members;
+mod indexed_edges;
 mod input_format;
 mod input_keys;
 mod json;
@@ -65,6 +68,7 @@ mod unnamed_columns;
 mod update_columns;
 mod updates;
 mod write;
+mod write_arrow;
 mod write_elements;
 mod write_gapbs;
 mod write_graphml;

@@ -3,6 +3,7 @@
 //! A format is one file here, a `mod` line, and a line in the list below. The command line, its help and its
 //! completions, the choice by name and by ending, and messages take the formats from this list.
 
+mod arrow;
 mod bvgraph;
 mod csv;
 mod edge_list;
@@ -46,6 +47,7 @@ registry![
     csv::PLAIN,
     mtx::MtxOutput,
     parquet::ParquetOutput,
+    arrow::ArrowOutput,
     graphml::GraphMlOutput,
     gapbs::SERIALIZED,
     gapbs::WEIGHTED,
@@ -73,6 +75,8 @@ impl ExportFormat {
     pub const MTX: Self = Self(&mtx::MtxOutput);
     /// Parquet with columns `source`, `target`, `weight` and properties.
     pub const PARQUET: Self = Self(&parquet::ParquetOutput);
+    /// A CSR in an Arrow IPC file: the key, the properties and the arcs of each vertex.
+    pub const ARROW: Self = Self(&arrow::ArrowOutput);
     /// GraphML.
     pub const GRAPHML: Self = Self(&graphml::GraphMlOutput);
     /// The serialized graph of the GAP Benchmark Suite, without weights; a vertex is its id.

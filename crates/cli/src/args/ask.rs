@@ -319,6 +319,7 @@ Examples:
   anden export social.anden social.sg             GAP's binary format; keys are replaced by ids
   anden export social.anden social.mtx --vertices keys.txt
   anden export social.anden edges.parquet --vertices vertices.parquet
+  anden export social.anden social.arrow                  a CSR, for pyarrow, Polars and SciPy
   anden export social.anden edges.csv --format neo4j --vertices vertices.csv   for neo4j-admin import
   anden export social.anden web.graph --format bvgraph          web.properties and web.offsets beside it, for WebGraph
   anden export social.anden folder --format graphframes         vertices and edges in Parquet, for Spark

@@ -201,3 +201,17 @@ fn bulk_headers_need_no_options() {
     assert_eq!(scene.json(&["run", "db", "wcc", "--label", "Admin"])["vertices"], json!(1));
     scene.anden(&["load", "x", "likes.csv", "--ids", "integer"]).failed(&["key spaces need --ids string"]);
 }
+
+/// A CSR in an Arrow file loads as the graph that it came from.
+#[test]
+fn arrow_file_comes_back() {
+    let scene = blog();
+    scene.anden(&LOAD).succeeded();
+    let expected = scene.anden(&["export", "db", "-", "--format", "csv", "--quiet"]).succeeded().stdout;
+    let written = scene.json(&["export", "db", "blog.arrow"]);
+    assert_eq!((&written["edges"], &written["left_out"]), (&json!(4), &json!([])));
+    scene.anden(&["load", "again", "blog.arrow"]).succeeded();
+    assert_eq!(scene.anden(&["diff", "db", "1", "1", "--with", "again"]).succeeded().stdout, "");
+    assert_eq!(scene.anden(&["export", "again", "-", "--format", "csv", "--quiet"]).succeeded().stdout, expected);
+    scene.anden(&["export", "db", "x.arrow", "--vertices", "v.arrow"]).refused(&["cannot write"]);
+}

@@ -1,5 +1,6 @@
 //! Readers and writers of graph formats.
 
+mod arrow_files;
 mod bulk_files;
 mod bvgraph_files;
 mod compressed_inputs;
