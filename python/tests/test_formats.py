@@ -240,3 +240,25 @@ def test_feather_of_pyarrow_and_polars_is_read(tmp_path: Path, compression: str 
     for name in ["arrow.feather", "polars.ipc"]:
         columns = anden.load(None, tmp_path / name, ids="string").view().edges().to_numpy()
         assert list(zip(columns["source"], columns["target"], strict=True)) == [("a", "b"), ("b", "c")], name
+
+
+def test_graphar_agrees_with_pyarrow(tmp_path: Path) -> None:
+    pa: Any = pytest.importorskip("pyarrow")
+    pq: Any = pytest.importorskip("pyarrow.parquet")
+    edges = pa.table({"source": ["a", "c"], "target": ["b", "c"], "weight": [0.5, 1.5], "type": ["knows", "likes"]})
+    vertices = pa.table({"id": ["a", "b", "c"], "labels": ["Person", "Person", "Post"], "age": [30, None, 1]})
+    view = anden.load(None, edges, vertices=vertices, weights=True, ids="string").view()
+    folder = tmp_path / "graph"
+    assert view.export(folder, format="graphar") == 2
+    people = pq.ParquetFile(folder / "vertex/Person/properties/chunk0").read().to_pydict()
+    assert (people["_graphArVertexIndex"], people["labels"]) == ([0, 1], ["Person"] * 2)
+    assert dict(zip(people["id"], people["age"], strict=True)) == {"a": 30, "b": None}
+    lists = folder / "edge/Person_knows_Person/ordered_by_source"
+    ends = pq.ParquetFile(lists / "adj_list/part0/chunk0").read().to_pydict()
+    assert [people["id"][ends[f"_graphAr{end}Index"][0]] for end in ("Src", "Dst")] == ["a", "b"]
+    offsets = pq.ParquetFile(lists / "offset/chunk0").read().to_pydict()["_graphArOffset"]
+    assert (len(offsets), offsets[0], offsets[2]) == (3, 0, 1)
+    assert int.from_bytes((lists / "edge_count0").read_bytes(), "little") == 1
+    back = anden.load(None, folder, weights=True).view()
+    assert (back.num_vertices, back.num_edges, back.directed) == (3, 2, True)
+    assert sorted(back.edges().to_numpy()["type"]) == ["knows", "likes"]

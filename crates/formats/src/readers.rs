@@ -13,6 +13,7 @@ mod gapbs;
 mod gexf;
 mod gml;
 mod graphalytics;
+mod graphar;
 mod graphframes;
 mod graphml;
 mod jsonl;
@@ -53,6 +54,7 @@ static READERS: &[&dyn InputFormat] = &[
     &bulk::NEPTUNE,
     &bvgraph::BvGraph,
     &graphframes::GraphFrames,
+    &graphar::GraphAr,
 ];
 
 impl Format {

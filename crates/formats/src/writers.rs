@@ -10,6 +10,7 @@ mod edge_list;
 mod gapbs;
 mod gexf;
 mod gml;
+mod graphar;
 mod graphframes;
 mod graphml;
 mod jsonl;
@@ -60,6 +61,7 @@ registry![
     csv::NEPTUNE,
     bvgraph::BvGraphOutput,
     graphframes::GraphFramesOutput,
+    graphar::GraphArOutput,
 ];
 
 /// A format of exports. [`ExportFormat::names`] lists the formats.
@@ -95,6 +97,8 @@ impl ExportFormat {
     pub const NODE_LINK: Self = Self(&node_link::NodeLinkOutput);
     /// A folder with the Parquet tables `vertices` and `edges` of GraphFrames.
     pub const GRAPHFRAMES: Self = Self(&graphframes::GraphFramesOutput);
+    /// A folder of GraphAr: vertices by their labels and edges by their types, in chunks of Parquet.
+    pub const GRAPHAR: Self = Self(&graphar::GraphArOutput);
     /// One JSON object per line: an edge, a vertex, or a value of a vertex.
     pub const JSON_LINES: Self = Self(&jsonl::JsonLinesOutput);
 

@@ -31,7 +31,7 @@ pub struct LoadArgs {
     /// Directory of the new database; must not exist
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// Files of edges; `-` for standard input; a folder with GraphFrames' `vertices` and `edges`
+    /// Files of edges; `-` for standard input; a folder of GraphFrames or GraphAr
     #[arg(value_name = "INPUT", required_unless_present = "edges")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
