@@ -26,10 +26,11 @@ use parquet::file::metadata::{ParquetMetaDataOptions, ParquetMetaDataReader, Par
 
 use self::schema::{ParquetLeaf, RowGroup};
 use crate::{Error, Result};
-use anden_base::message::shown;
+use anden_base::message::{list_of, shown};
+use anden_graph::property::PropertyType;
 
 pub(crate) use self::layout::RowLayout;
-pub(crate) use self::rows::{bytes_of, read_rows};
+pub(crate) use self::rows::{bytes_of, read_column, read_rows};
 
 /// The first and the last bytes of a file.
 pub(crate) const MAGIC: &[u8; 4] = b"PAR1";
@@ -121,6 +122,39 @@ impl ParquetFile {
         // Pages at a border are read for both sides, so only a large row group is cut.
         let len = if num_rows <= 2 * about { num_rows } else { about };
         Some(RowRange { group, rows: start..num_rows.min(start + len.max(1)) })
+    }
+
+    /// The number of rows of all groups.
+    pub(crate) fn num_rows(&self) -> u64 {
+        self.groups.iter().fold(0, |sum, group| sum.saturating_add(group.num_rows))
+    }
+
+    /// The column with this name and one value a row, and the type that it has as a property.
+    ///
+    /// # Errors
+    /// There is none, or it claims more rows than its bytes can hold.
+    pub(crate) fn column_of(&self, name: &str) -> Result<(usize, PropertyType)> {
+        let is_column = |leaf: &ParquetLeaf| leaf.name == name && leaf.repeated.is_none();
+        let Some(place) = self.leaves.iter().position(is_column) else {
+            let found = list_of(self.names().into_iter().map(|name| shown(name.as_bytes())));
+            let what = format!("expected the column {}, found {found}", shown(name.as_bytes()));
+            return Err(Error::Input { path: self.path.clone(), what });
+        };
+        self.check_rows(place)?;
+        Ok((place, self.leaves[place].property_type()))
+    }
+
+    /// Rows of the file, group by group.
+    fn ranges_of(&self, rows: Range<u64>) -> Vec<RowRange> {
+        let (mut ranges, mut first) = (Vec::new(), 0);
+        for (group, RowGroup { num_rows, .. }) in self.groups.iter().enumerate() {
+            let within = rows.start.max(first)..rows.end.min(first + num_rows);
+            if !within.is_empty() {
+                ranges.push(RowRange { group, rows: within.start - first..within.end - first });
+            }
+            first += num_rows;
+        }
+        ranges
     }
 
     /// Refuses row groups with more rows than their bytes can hold, so that a small file cannot cause endless work.

@@ -201,3 +201,36 @@ fn bulk_headers_need_no_options() {
     assert_eq!(scene.json(&["run", "db", "wcc", "--label", "Admin"])["vertices"], json!(1));
     scene.anden(&["load", "x", "likes.csv", "--ids", "integer"]).failed(&["key spaces need --ids string"]);
 }
+
+/// A CSR in an Arrow file loads as the graph that it came from.
+#[test]
+fn arrow_file_comes_back() {
+    let scene = blog();
+    scene.anden(&LOAD).succeeded();
+    let expected = scene.anden(&["export", "db", "-", "--format", "csv", "--quiet"]).succeeded().stdout;
+    let written = scene.json(&["export", "db", "blog.arrow"]);
+    assert_eq!((&written["edges"], &written["left_out"]), (&json!(4), &json!([])));
+    scene.anden(&["load", "again", "blog.arrow"]).succeeded();
+    assert_eq!(scene.anden(&["diff", "db", "1", "1", "--with", "again"]).succeeded().stdout, "");
+    assert_eq!(scene.anden(&["export", "again", "-", "--format", "csv", "--quiet"]).succeeded().stdout, expected);
+    scene.anden(&["export", "db", "x.arrow", "--vertices", "v.arrow"]).refused(&["cannot write"]);
+}
+
+/// The folder of GraphAr loads as the graph that it came from, also by its file in YAML.
+#[test]
+fn folder_of_graphar_comes_back() {
+    let scene = blog();
+    scene.anden(&LOAD).succeeded();
+    let written = scene.json(&["export", "db", "blog", "--format", "graphar"]);
+    assert_eq!((&written["vertices"], &written["edges"], &written["left_out"]), (&json!(4), &json!(4), &json!([])));
+    for input in ["blog", "blog/graph.graph.yml"] {
+        let database = format!("of-{}", input.replace('/', "-"));
+        scene.anden(&["load", &database, input]).succeeded();
+        assert_eq!(scene.anden(&["diff", "db", "1", "1", "--with", &database]).succeeded().stdout, "");
+        let shown = scene.json(&["query", &database, "vertex", "person:2"]);
+        assert_eq!(shown["result"]["properties"], json!({ "labels": "Person", "name": "Bob" }));
+    }
+    scene.anden(&["export", "db", "-", "--format", "graphar"]).refused(&["writes a folder, not standard output"]);
+    scene.write("other.yml", "a: 1\n");
+    scene.anden(&["load", "x", "other.yml"]).failed(&["other.yml: expected 'vertices' with names of YAML files"]);
+}

@@ -22,7 +22,7 @@ use crate::{Error, Result};
 const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// A column of keys or weights.
-pub(super) enum Cells {
+pub(crate) enum Cells {
     Signed(Int64Array),
     Unsigned(UInt64Array),
     Real(Float64Array),
@@ -31,7 +31,7 @@ pub(super) enum Cells {
 
 impl Cells {
     /// Whether values of a type can be keys.
-    pub(super) fn can_hold_keys(data_type: &DataType) -> bool {
+    pub(crate) fn can_hold_keys(data_type: &DataType) -> bool {
         match data_type {
             DataType::Dictionary(_, values) => Self::can_hold_keys(values),
             // A column without values, as of an empty list, has no other type. Its rows, if any, are refused.
@@ -44,7 +44,7 @@ impl Cells {
     ///
     /// # Errors
     /// A value does not fit the widest type of its kind.
-    pub(super) fn of(array: &ArrayRef) -> Result<Self> {
+    pub(crate) fn of(array: &ArrayRef) -> Result<Self> {
         let kind = match array.data_type() {
             DataType::Dictionary(_, values) => values,
             other => other,
@@ -86,6 +86,17 @@ impl Cells {
         }
     }
 
+    /// The number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.array().len()
+    }
+
+    /// Whether these are the numbers from `first` on, in order.
+    pub(crate) fn are_numbers_from(&self, first: u64) -> bool {
+        !matches!(self, Self::Text(_))
+            && (0..self.len()).zip(first..).all(|(row, number)| self.whole(row) == Some(number.into()))
+    }
+
     fn real(&self, row: usize) -> Option<f64> {
         match self {
             _ if self.array().is_null(row) => None,
@@ -97,7 +108,7 @@ impl Cells {
     }
 
     /// The key of a row; `None` if its value is no key. The bytes of string keys are appended to `text`.
-    pub(super) fn key<K: FieldKey>(&self, row: usize, text: &mut Vec<u8>) -> Option<K> {
+    pub(crate) fn key<K: FieldKey>(&self, row: usize, text: &mut Vec<u8>) -> Option<K> {
         if let Self::Text(array) = self {
             return if array.is_null(row) { None } else { K::from_owned(array.value(row).as_bytes(), 0, text) };
         }
@@ -114,7 +125,7 @@ impl Cells {
     }
 
     /// The weight of a row; `None` if its value is no weight of this type.
-    pub(super) fn weight<W: Weight>(&self, row: usize) -> Option<W> {
+    pub(crate) fn weight<W: Weight>(&self, row: usize) -> Option<W> {
         let whole = || self.whole(row);
         let real = || self.real(row);
         let weight: Option<W> = match W::TYPE {
@@ -132,7 +143,7 @@ impl Cells {
 
     /// The value of a row, for messages.
     #[cold]
-    pub(super) fn shown(&self, row: usize) -> String {
+    pub(crate) fn shown(&self, row: usize) -> String {
         match self {
             _ if self.array().is_null(row) => "null".to_owned(),
             Self::Signed(array) => array.value(row).to_string(),
@@ -144,7 +155,7 @@ impl Cells {
 }
 
 /// The edges of two integer columns of one type without nulls; `None` for other columns, and if a number is no key.
-pub(super) fn whole_edges<K: FieldKey>(source: &ArrayRef, target: &ArrayRef) -> Option<Vec<(K, K)>> {
+pub(crate) fn whole_edges<K: FieldKey>(source: &ArrayRef, target: &ArrayRef) -> Option<Vec<(K, K)>> {
     if source.null_count() > 0 || target.null_count() > 0 || K::from_digits(0).is_none() {
         return None;
     }
@@ -170,7 +181,7 @@ pub(super) fn whole_edges<K: FieldKey>(source: &ArrayRef, target: &ArrayRef) -> 
 }
 
 /// A column without nulls whose type is that of the weights; `None` for other columns, and if a number is no weight.
-pub(super) fn whole_weights<W: Weight>(array: &ArrayRef) -> Option<Vec<W>> {
+pub(crate) fn whole_weights<W: Weight>(array: &ArrayRef) -> Option<Vec<W>> {
     fn typed<W: Weight, T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<Vec<W>>
     where
         T::Native: Pod,
@@ -190,7 +201,7 @@ pub(super) fn whole_weights<W: Weight>(array: &ArrayRef) -> Option<Vec<W>> {
 }
 
 /// The type of a property that holds values of an Arrow type; `None` if there is none.
-pub(super) fn property_type(data_type: &DataType) -> Option<PropertyType> {
+pub(crate) fn property_type(data_type: &DataType) -> Option<PropertyType> {
     Some(match data_type {
         DataType::Boolean => PropertyType::Boolean,
         data_type if data_type.is_signed_integer() => PropertyType::I64,
@@ -214,7 +225,7 @@ pub(super) fn property_type(data_type: &DataType) -> Option<PropertyType> {
 ///
 /// # Errors
 /// A value does not fit the type.
-pub(super) fn read_property(array: &ArrayRef, to: PropertyType) -> Result<PropertyColumn> {
+pub(crate) fn read_property(array: &ArrayRef, to: PropertyType) -> Result<PropertyColumn> {
     let data_type = match to {
         PropertyType::Boolean => DataType::Boolean,
         PropertyType::I64 => DataType::Int64,

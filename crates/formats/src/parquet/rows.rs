@@ -1,5 +1,7 @@
 //! Turns rows of a file into edges and vertices.
 
+use std::ops::Range;
+
 use parquet::data_type::ByteArray;
 
 use super::column::{ParquetColumn, ParquetValues, ROWS_AT_ONCE, RowReader};
@@ -14,6 +16,7 @@ use crate::lines::ParsedBlock;
 use crate::number::weight_range;
 use crate::options::OnError;
 use crate::push_u64;
+use anden_graph::property::{ColumnBuilder, PropertyColumn};
 use anden_graph::{Weight, WeightType};
 
 /// The keys that are remembered by the address of their text.
@@ -91,6 +94,22 @@ pub(crate) fn read_rows<K: FieldKey, W: Weight>(
         None => parsed.vertex_properties = properties,
     }
     Ok(parsed)
+}
+
+/// Rows of one column, which may lie in several row groups.
+///
+/// # Errors
+/// The file cannot be read, or is damaged.
+pub(crate) fn read_column(file: &ParquetFile, place: usize, rows: Range<u64>) -> Result<PropertyColumn> {
+    let ranges = file.ranges_of(rows);
+    if let [range] = &ranges[..] {
+        return read_property(&mut RowReader::new(file, place, range)?);
+    }
+    let mut column = ColumnBuilder::new(file.leaves[place].property_type());
+    for range in &ranges {
+        column.append(&read_property(&mut RowReader::new(file, place, range)?)?)?;
+    }
+    Ok(column.finish())
 }
 
 /// The bytes of a file for the rows of a range, in all columns that are read.
