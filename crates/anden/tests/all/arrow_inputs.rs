@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anden::load::{ArrowInput, InputPath, SourceOptions, VertexInput, WantedProperties};
+use anden::load::{ArrowInput, InputPath, KeyKind, SourceOptions, VertexInput, WantedProperties};
 use anden::{AppendOptions, Database, KeyScheme, LoadOptions, Options, OwnedValue, Session, WeightType};
 use arrow_array::{
     ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt32Array,
@@ -98,6 +98,22 @@ fn bad_rows_are_named() {
     let weighted = Options { weight_type: Some(WeightType::F64), ..Options::default() };
     let text = refusal(&[rows], &LoadOptions { graph: weighted, ..plain });
     assert!(text.starts_with("rows:2: expected a weight") || text.contains("found NaN"), "{text}");
+}
+
+#[test]
+fn empty_text_is_a_key_by_option() {
+    let text = |values: [&str; 2]| Arc::new(StringArray::from(values.to_vec())) as ArrayRef;
+    let rows = [input([("source", text(["a", ""])), ("target", text(["", "b"]))])];
+    let graph = Options { keys: KeyScheme::String, ..Options::default() };
+    let source = SourceOptions { keys: KeyKind::String, ..SourceOptions::default() };
+    let options = LoadOptions { graph, source, ..LoadOptions::default() };
+    let found = refusal(&rows, &options);
+    assert!(found.starts_with("rows:1: expected a target") && found.ends_with("(0 with --empty-ids), found ''"));
+    let source = SourceOptions { empty_ids: true, ..options.source };
+    let db = load(&rows, &LoadOptions { source, ..options }).unwrap();
+    assert_eq!(edges(&db).len(), 2);
+    let view = db.view().unwrap();
+    assert_eq!(view.key(view.vertex("").unwrap()).unwrap(), "".into());
 }
 
 #[test]

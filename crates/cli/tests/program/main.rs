@@ -8,6 +8,7 @@ mod bad_days;
 mod bad_input;
 mod command_line;
 mod edge_properties;
+mod empty_ids;
 mod graphalytics;
 mod idle_input;
 mod inputs;

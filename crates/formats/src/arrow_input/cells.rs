@@ -15,6 +15,7 @@ use arrow_schema::{DataType, TimeUnit};
 use bytemuck::Pod;
 
 use crate::key::FieldKey;
+use crate::options::SourceOptions;
 use crate::push_u64;
 use crate::{Error, Result};
 
@@ -97,9 +98,10 @@ impl Cells {
     }
 
     /// The key of a row; `None` if its value is no key. The bytes of string keys are appended to `text`.
-    pub(super) fn key<K: FieldKey>(&self, row: usize, text: &mut Vec<u8>) -> Option<K> {
+    pub(super) fn key<K: FieldKey>(&self, row: usize, options: &SourceOptions, text: &mut Vec<u8>) -> Option<K> {
         if let Self::Text(array) = self {
-            return if array.is_null(row) { None } else { K::from_owned(array.value(row).as_bytes(), 0, text) };
+            let found = (!array.is_null(row)).then(|| array.value(row).as_bytes());
+            return found.filter(|found| options.may_be_key(found)).and_then(|found| K::from_owned(found, 0, text));
         }
         let number = self.whole(row)?;
         match (u64::try_from(number), K::from_digits(0)) {

@@ -221,7 +221,7 @@ struct ParquetChunk(ParquetInput, RowRange);
 impl InputChunk for ParquetChunk {
     fn parse<K: FieldKey, W: Weight>(self, context: &ParseContext<'_>) -> Result<ParsedChunk<K, W>> {
         let Self(ParquetInput { file, layout }, rows) = self;
-        let block = read_rows::<K, W>(&file, &layout, &rows, context.on_error())?;
+        let block = read_rows::<K, W>(&file, &layout, &rows, context.options)?;
         context.count_read(bytes_of(&file, &layout, &rows));
         Ok(ParsedChunk::of_extra(block))
     }

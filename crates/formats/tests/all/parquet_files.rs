@@ -201,7 +201,7 @@ fn columns_are_found_and_their_types_are_held_to() {
     assert_refused(
         numbers,
         "small.parquet:1: expected a source, an integer from 0 to 18446744073709551615 (any text with --ids \
-         string), found other bytes",
+         string), found 'ü 0,\\n\"'",
     );
 }
 
@@ -370,7 +370,10 @@ fn whole_floating_numbers_are_keys() {
         ..SourceOptions::default()
     };
     let texts = read_files::<Span, f64>(&[&path], &swapped);
-    assert_refused(texts, "float_ids.parquet:2: expected a source, text in UTF-8, of 1 to 65535 bytes, found 1.5");
+    assert_refused(
+        texts,
+        "float_ids.parquet:2: expected a source, text in UTF-8, of 1 to 65535 bytes (0 with --empty-ids), found 1.5",
+    );
     let texts = read_files::<Span, f64>(&[&path], &SourceOptions { on_error: OnError::Skip, ..swapped }).unwrap();
     assert_eq!(texts.edges, [("2".to_owned(), "1".to_owned())]);
 }
