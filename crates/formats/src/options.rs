@@ -14,6 +14,8 @@ use crate::{Error, Result};
 pub const TYPE_PROPERTY: &str = "type";
 /// The vertex property that holds the labels, separated by `;`.
 pub const LABELS_PROPERTY: &str = "labels";
+/// The edge property that holds the `~id` of Neptune. No other tool has such a name, so it clashes with no property.
+pub(crate) const EDGE_NAME_PROPERTY: &str = "~id";
 /// The separator of labels in [`LABELS_PROPERTY`].
 pub const LABEL_SEPARATOR: char = ';';
 
