@@ -15,6 +15,7 @@ mod inputs;
 mod labeled;
 mod live;
 mod loading;
+mod many_parts;
 mod moved;
 mod outputs;
 mod parts;

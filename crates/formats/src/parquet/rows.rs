@@ -32,7 +32,8 @@ pub(crate) fn read_rows<K: FieldKey, W: Weight>(
 ) -> Result<ParsedBlock<K, W>> {
     let mut parsed = ParsedBlock::new(range.len(), options.on_error);
     let num_rows = range.len() as usize;
-    let open = |place| RowReader::new(file, place, range);
+    let bytes = file.bytes()?;
+    let open = |place| RowReader::new(file, &bytes, place, range);
     let mut source = open(layout.source)?;
     let mut target = layout.target.map(open).transpose()?;
     let mut weight = layout.weight.map(open).transpose()?;
