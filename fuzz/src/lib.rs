@@ -115,6 +115,7 @@ pub fn read_text(extension: &str, input: &[u8]) {
         vertex_properties: if choice & 8 == 0 { WantedProperties::None } else { WantedProperties::All },
         trim: choice & 16 != 0,
         comment: (choice & 32 != 0).then_some(b'#'),
+        empty_ids: choice & 65 == 65,
         ..SourceOptions::default()
     };
     let path = input_file(extension, bytes);

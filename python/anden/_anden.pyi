@@ -122,6 +122,7 @@ def load(
     delimiter: str | None = ...,
     comment: str | None = ...,
     trim: bool = ...,
+    empty_ids: bool = ...,
     null: str | Sequence[str] | None = ...,
     scratch_limit: int | str | None = ...,
     columns: Sequence[str] | None = ...,
@@ -198,6 +199,7 @@ class Database:
         removed: Any = ...,
         name: str | None = ...,
         as_of: str | datetime.date | None = ...,
+        empty_ids: bool = ...,
     ) -> dict[str, Any]: ...
     def append_files(
         self,
@@ -223,6 +225,7 @@ class Database:
         delimiter: str | None = ...,
         comment: str | None = ...,
         trim: bool = ...,
+        empty_ids: bool = ...,
         null: str | Sequence[str] | None = ...,
         scratch_limit: int | str | None = ...,
         columns: Sequence[str] | None = ...,

@@ -81,6 +81,29 @@ def test_load_takes_null_words_and_epochs(tmp_path: Path) -> None:
     assert anden.load(None, tmp_path / "edges.csv", null="NA").view().edge_property("n").dtype == np.int64
 
 
+def test_empty_text_is_a_key_by_option(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\na,b\n,a\n")
+    with pytest.raises(anden.InvalidInput, match="edges.csv:3: expected a source, .*--empty-ids"):
+        anden.load(None, tmp_path / "edges.csv", ids="string")
+    with pytest.raises(anden.InvalidInput, match="--empty-ids .*--ids string"):
+        anden.load(None, tmp_path / "edges.csv", empty_ids=True)
+    db = anden.load(None, tmp_path / "edges.csv", ids="string", empty_ids=True)
+    assert db.view().neighbors("") == ["a"]
+    with pytest.raises(anden.InvalidInput, match="--empty-ids"):
+        db.append(["b"], [""])
+    db.append(["b"], [""], empty_ids=True)
+    assert db.view().neighbors("b") == [""]
+    assert anden.from_edges([("", "x")], empty_ids=True).view().has_edge("", "x")
+
+
+def test_names_of_edges_of_neptune_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("~id,~from,~to,~label\ne1,a,b,knows\n")
+    g = anden.load(None, tmp_path / "edges.csv").view()
+    assert g.edges_between("a", "b")[0]["~id"] == "e1"
+    g.export(tmp_path / "back.csv", format="neptune", vertices=tmp_path / "vertices.csv")
+    assert (tmp_path / "back.csv").read_text() == "~from,~to,~id,~label\na,b,e1,knows\n"
+
+
 def test_files_of_neo4j_and_neptune_come_back(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("id:ID(P),name:string,:LABEL\n1,Ann,Person\n2,Bob,Person;Admin\n")
     (tmp_path / "posts.csv").write_text(":ID(Post),:LABEL\n1,Post\n")

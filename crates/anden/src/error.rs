@@ -268,7 +268,9 @@ impl Error {
 
     /// The error for a vertex `key` that is not in the graph.
     pub(crate) fn no_vertex(key: &Key) -> Self {
-        Self::not_found(NotFound::Vertex(key.clone()), format!("vertex {key} does not exist"))
+        // Without quotes, an empty key would not show.
+        let shown = if *key == Key::from("") { "\"\"".to_owned() } else { key.to_string() };
+        Self::not_found(NotFound::Vertex(key.clone()), format!("vertex {shown} does not exist"))
     }
 
     /// Converts an error of a kernel, with keys in place of vertex ids.

@@ -401,7 +401,11 @@ impl ArrowChunk {
 
     /// Reads keys and weights row by row: for columns with nulls, text or faults. Returns the rows without a fault, if
     /// some row has one.
-    fn read_rows<K: FieldKey, W: Weight>(&self, block: &mut ParsedBlock<K, W>) -> Result<Option<Vec<u32>>> {
+    fn read_rows<K: FieldKey, W: Weight>(
+        &self,
+        options: &SourceOptions,
+        block: &mut ParsedBlock<K, W>,
+    ) -> Result<Option<Vec<u32>>> {
         let roles = &self.input.roles;
         let source = Cells::of(&self.column(roles.source)?)?;
         let target = roles.target.map(|place| Cells::of(&self.column(place)?)).transpose()?;
@@ -412,7 +416,7 @@ impl ArrowChunk {
             let mut read = || -> Result<_, String> {
                 let key = |cells: &Cells, role: &str, text: &mut Vec<u8>| {
                     let wrong = || format!("expected a {role}, {}, found {}", K::RANGE, cells.shown(row));
-                    cells.key::<K>(row, text).ok_or_else(wrong)
+                    cells.key::<K>(row, options, text).ok_or_else(wrong)
                 };
                 let first = key(&source, role, &mut block.extra)?;
                 let second = target.as_ref().map(|target| key(target, "target", &mut block.extra)).transpose()?;
@@ -480,7 +484,7 @@ impl InputChunk for ArrowChunk {
 impl ArrowChunk {
     fn parse_rows<K: FieldKey, W: Weight>(&self, context: &ParseContext<'_>) -> Result<ParsedChunk<K, W>> {
         let mut block = ParsedBlock::new(self.num_rows() as u64, context.on_error());
-        let kept = if self.read_whole(&mut block)? { None } else { self.read_rows(&mut block)? };
+        let kept = if self.read_whole(&mut block)? { None } else { self.read_rows(context.options, &mut block)? };
         let mut properties = Vec::with_capacity(self.input.roles.properties.len());
         for &(place, to) in &self.input.roles.properties {
             let column: PropertyColumn = read_property(&self.column(place)?, to)?;

@@ -9,6 +9,7 @@ use crate::chunk::number_key;
 use crate::key::FieldKey;
 use crate::lines::ParsedBlock;
 use crate::number::weight_range;
+use crate::options::SourceOptions;
 
 /// The keys of all rows of a table.
 pub(crate) enum KeysByRow {
@@ -41,10 +42,10 @@ impl KeysByRow {
     }
 
     /// The key of a row; `None` if it is none of this type.
-    fn key<K: FieldKey>(&self, row: u64, text: &mut Vec<u8>) -> Result<Option<K>> {
+    fn key<K: FieldKey>(&self, row: u64, options: &SourceOptions, text: &mut Vec<u8>) -> Result<Option<K>> {
         let Self::Columns(columns) = self else { return number_key(row, text).map(Some) };
         let (keys, row) = Self::place(columns, row);
-        Ok(keys.key(row, text))
+        Ok(keys.key(row, options, text))
     }
 
     fn shown(&self, row: u64) -> String {
@@ -58,6 +59,7 @@ impl KeysByRow {
 pub(crate) struct IndexedEdges<'a, W> {
     /// The keys of sources and of targets.
     keys: [&'a KeysByRow; 2],
+    options: &'a SourceOptions,
     /// The weight of each row, where `None` is no weight of this type; and the column for messages.
     weights: Option<(Vec<Option<W>>, Cells)>,
     kept: Vec<u32>,
@@ -69,7 +71,11 @@ impl<'a, W: Weight> IndexedEdges<'a, W> {
     ///
     /// # Errors
     /// The weights cannot be converted.
-    pub(crate) fn new(keys: [&'a KeysByRow; 2], weights: Option<&ArrayRef>) -> Result<Self> {
+    pub(crate) fn new(
+        keys: [&'a KeysByRow; 2],
+        weights: Option<&ArrayRef>,
+        options: &'a SourceOptions,
+    ) -> Result<Self> {
         let read = |column: &ArrayRef| -> Result<_> {
             let cells = Cells::of(column)?;
             let weights = match whole_weights::<W>(column) {
@@ -78,7 +84,7 @@ impl<'a, W: Weight> IndexedEdges<'a, W> {
             };
             Ok((weights, cells))
         };
-        Ok(Self { keys, weights: weights.map(read).transpose()?, kept: Vec::new(), is_whole: true })
+        Ok(Self { keys, options, weights: weights.map(read).transpose()?, kept: Vec::new(), is_whole: true })
     }
 
     /// The weight of a row; `None` without weights, and if it is none of this type.
@@ -103,7 +109,10 @@ impl<'a, W: Weight> IndexedEdges<'a, W> {
         block: &mut ParsedBlock<K, W>,
     ) -> Result<bool> {
         let [source, target] = self.keys;
-        let keys = [source.key(ends[0], &mut block.extra)?, target.key(ends[1], &mut block.extra)?];
+        let keys = [
+            source.key(ends[0], self.options, &mut block.extra)?,
+            target.key(ends[1], self.options, &mut block.extra)?,
+        ];
         let weight = self.weights.as_ref().map(|(weights, _)| weights[row]);
         if let ([Some(source), Some(target)], None | Some(Some(_))) = (keys, weight) {
             block.edges.push((source, target));

@@ -16,9 +16,9 @@ mod property;
 mod rows;
 mod schema;
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,6 +27,7 @@ use parquet::file::metadata::{ParquetMetaDataOptions, ParquetMetaDataReader, Par
 use self::schema::{ParquetLeaf, RowGroup};
 use crate::{Error, Result};
 use anden_base::message::{list_of, shown};
+use anden_base::storage::{FileIdentity, FileStamp};
 use anden_graph::property::PropertyType;
 
 pub(crate) use self::layout::RowLayout;
@@ -38,13 +39,30 @@ pub(crate) const MAGIC: &[u8; 4] = b"PAR1";
 const ROWS_PER_BYTE: u64 = 16 << 10;
 const FREE_ROWS: u64 = 1 << 20;
 
-/// An open file with its footer.
+/// A file with its footer.
 #[derive(Debug)]
 pub(crate) struct ParquetFile {
     path: PathBuf,
-    file: Arc<File>,
+    bytes: ParquetBytes,
     leaves: Vec<ParquetLeaf>,
     groups: Vec<RowGroup>,
+}
+
+/// The place of the bytes of a file.
+#[derive(Debug)]
+enum ParquetBytes {
+    /// At the path, which each read opens again: a table may have more parts than a process may have open files. The
+    /// stamp tells whether the path still leads to the file whose footer was read.
+    Named(FileStamp),
+    /// In a copy without a name.
+    Unnamed(Arc<File>),
+}
+
+fn stamp_of(metadata: &Metadata) -> FileStamp {
+    let modified = [metadata.mtime() as u64, metadata.mtime_nsec() as u64];
+    // The time of a change of names does not count: a file may be renamed or linked meanwhile.
+    let mark = [metadata.len(), modified[0], modified[1], 0, 0];
+    FileStamp::new(FileIdentity::new(metadata.dev(), metadata.ino()), mark)
 }
 
 /// Consecutive rows of a row group.
@@ -62,14 +80,15 @@ impl RowRange {
 }
 
 impl ParquetFile {
-    /// Opens a file and reads its footer.
+    /// Reads the footer of an open file, or of an open copy of it.
     ///
     /// # Errors
     /// The file cannot be read, is not a Parquet file, is encrypted, or its footer is damaged.
     pub(crate) fn open(path: &Path, file: File) -> Result<Self> {
         let io = |e| Error::from(anden_base::Error::io("read", path, e));
         let bad = |what: String| Error::Input { path: path.to_owned(), what };
-        let len = file.metadata().map_err(io)?.len();
+        let metadata = file.metadata().map_err(io)?;
+        let (stamp, len) = (stamp_of(&metadata), metadata.len());
         let mut tail = [0; 8];
         // Two magic numbers and the length of the footer take 12 bytes.
         if len < 12 {
@@ -100,7 +119,26 @@ impl ParquetFile {
         };
         let footer = read().map_err(|what: String| bad(format!("the footer is damaged: {what}")));
         let (leaves, groups) = footer?;
-        Ok(Self { path: path.to_owned(), file: file.into(), leaves, groups })
+        let is_named = std::fs::metadata(path).is_ok_and(|metadata| stamp_of(&metadata) == stamp);
+        let bytes = if is_named { ParquetBytes::Named(stamp) } else { ParquetBytes::Unnamed(file.into()) };
+        Ok(Self { path: path.to_owned(), bytes, leaves, groups })
+    }
+
+    /// Opens the bytes of the file.
+    ///
+    /// # Errors
+    /// The path cannot be opened, or the file was changed.
+    fn bytes(&self) -> Result<Arc<File>> {
+        let stamp = match &self.bytes {
+            ParquetBytes::Named(stamp) => stamp,
+            ParquetBytes::Unnamed(copy) => return Ok(Arc::clone(copy)),
+        };
+        let io = |e| Error::from(anden_base::Error::io("open", &self.path, e));
+        let file = File::open(&self.path).map_err(io)?;
+        match stamp_of(&file.metadata().map_err(io)?) == *stamp {
+            true => Ok(file.into()),
+            false => Err(Error::Input { path: self.path.clone(), what: "the file was changed during the read".into() }),
+        }
     }
 
     /// Whether the first bytes of a file look like Parquet.

@@ -119,6 +119,10 @@ pub struct ReadingArgs {
     /// Ignore blanks around CSV fields; without it, `x ` and `x` are different keys
     #[arg(long)]
     pub trim: bool,
+    /// Take empty text as a key, with --ids string: an empty field, `id=""`, or an empty string of Parquet. Without it,
+    /// an empty key is an error
+    #[arg(long)]
+    pub empty_ids: bool,
     /// A word such as NA or NULL that means null as the value of a property in CSV and blank-separated text; repeat for
     /// several. An empty field is null anyway. A key must not be null
     #[arg(long, value_name = "WORD")]

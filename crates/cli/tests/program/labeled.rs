@@ -234,3 +234,23 @@ fn folder_of_graphar_comes_back() {
     scene.write("other.yml", "a: 1\n");
     scene.anden(&["load", "x", "other.yml"]).failed(&["other.yml: expected 'vertices' with names of YAML files"]);
 }
+
+/// Edges without a name get one.
+#[test]
+fn edge_names_of_neptune_come_back() {
+    let scene = Scene::new();
+    let edges = "~id,~from,~to,~label\ne1,v1,v2,knows\ne2,v2,v1,likes\n";
+    scene.write("named.csv", edges);
+    scene.anden(&["load", "named", "named.csv"]).succeeded();
+    let name = |database: &str, source: &str, target: &str| {
+        scene.anden(&["query", database, "edge", source, target, "--return", "~id"]).succeeded().stdout
+    };
+    assert_eq!(name("named", "v1", "v2"), "~id\ne1\n");
+    scene.write("more.txt", "+ v2 v2 type=knows\n");
+    scene.anden(&["apply", "named", "more.txt"]).succeeded();
+    scene.anden(&["export", "named", "again.csv", "--format", "neptune", "--vertices", "again-v.csv"]).succeeded();
+    let expected = "~from,~to,~id,~label\nv1,v2,e1,knows\nv2,v1,e2,likes\nv2,v2,\"#3\",knows\n";
+    assert_eq!(scene.read("again.csv"), expected);
+    scene.anden(&["load", "again", "again.csv", "again-v.csv"]).succeeded();
+    assert_eq!(name("again", "v2", "v1"), "~id\ne2\n");
+}

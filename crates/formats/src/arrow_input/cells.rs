@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anden_graph::property::{PropertyColumn, PropertyType, ZONE};
+use anden_graph::property::{ColumnBuilder, PropertyColumn, PropertyType, PropertyValue, ZONE};
 use anden_graph::{Weight, WeightType};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -11,10 +11,12 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, LargeStringArray, UInt64Array};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::{DataType, FieldRef, TimeUnit};
 use bytemuck::Pod;
 
+use crate::json::push_json_value;
 use crate::key::FieldKey;
+use crate::options::SourceOptions;
 use crate::push_u64;
 use crate::{Error, Result};
 
@@ -108,9 +110,10 @@ impl Cells {
     }
 
     /// The key of a row; `None` if its value is no key. The bytes of string keys are appended to `text`.
-    pub(crate) fn key<K: FieldKey>(&self, row: usize, text: &mut Vec<u8>) -> Option<K> {
+    pub(crate) fn key<K: FieldKey>(&self, row: usize, options: &SourceOptions, text: &mut Vec<u8>) -> Option<K> {
         if let Self::Text(array) = self {
-            return if array.is_null(row) { None } else { K::from_owned(array.value(row).as_bytes(), 0, text) };
+            let found = (!array.is_null(row)).then(|| array.value(row).as_bytes());
+            return found.filter(|found| options.may_be_key(found)).and_then(|found| K::from_owned(found, 0, text));
         }
         let number = self.whole(row)?;
         match (u64::try_from(number), K::from_digits(0)) {
@@ -202,6 +205,10 @@ pub(crate) fn whole_weights<W: Weight>(array: &ArrayRef) -> Option<Vec<W>> {
 
 /// The type of a property that holds values of an Arrow type; `None` if there is none.
 pub(crate) fn property_type(data_type: &DataType) -> Option<PropertyType> {
+    if let Some(items) = items_of(data_type) {
+        // The JSON of the list, as for the lists of JSON lines.
+        return property_type(items.data_type()).map(|_| PropertyType::String);
+    }
     Some(match data_type {
         DataType::Boolean => PropertyType::Boolean,
         data_type if data_type.is_signed_integer() => PropertyType::I64,
@@ -221,11 +228,22 @@ pub(crate) fn property_type(data_type: &DataType) -> Option<PropertyType> {
     })
 }
 
+/// The items of lists.
+fn items_of(data_type: &DataType) -> Option<&FieldRef> {
+    match data_type {
+        DataType::List(items) | DataType::LargeList(items) | DataType::FixedSizeList(items, _) => Some(items),
+        _ => None,
+    }
+}
+
 /// A column as a property of this type, which [`property_type`] found.
 ///
 /// # Errors
 /// A value does not fit the type.
 pub(crate) fn read_property(array: &ArrayRef, to: PropertyType) -> Result<PropertyColumn> {
+    if let Some(items) = items_of(array.data_type()) {
+        return json_of_lists(&converted(array, &DataType::LargeList(Arc::clone(items)))?);
+    }
     let data_type = match to {
         PropertyType::Boolean => DataType::Boolean,
         PropertyType::I64 => DataType::Int64,
@@ -238,6 +256,40 @@ pub(crate) fn read_property(array: &ArrayRef, to: PropertyType) -> Result<Proper
         PropertyType::Bytes => DataType::LargeBinary,
     };
     Ok(PropertyColumn::from_array(converted(array, &data_type)?)?)
+}
+
+/// Lists as JSON.
+fn json_of_lists(lists: &ArrayRef) -> Result<PropertyColumn> {
+    let lists = lists.as_list::<i64>();
+    let offsets = lists.value_offsets();
+    // A part of a column has the items of the whole column.
+    let (first, last) = (offsets[0], offsets[lists.len()]);
+    let items = lists.values().slice(first as usize, (last - first) as usize);
+    let Some(item_type) = property_type(items.data_type()) else {
+        return Err(Error::Parameter(format!("no property has the Arrow type {}", items.data_type())));
+    };
+    let (is_nested, items) = (items_of(items.data_type()).is_some(), read_property(&items, item_type)?);
+    let (mut texts, mut text) = (ColumnBuilder::new(PropertyType::String), Vec::new());
+    for row in 0..lists.len() {
+        if lists.is_null(row) {
+            texts.push_nulls(1);
+            continue;
+        }
+        text.clear();
+        text.push(b'[');
+        for item in offsets[row] - first..offsets[row + 1] - first {
+            if text.len() > 1 {
+                text.push(b',');
+            }
+            match items.get(item as usize) {
+                PropertyValue::String(list) if is_nested => text.extend_from_slice(list.as_bytes()),
+                value => push_json_value(value, &mut text),
+            }
+        }
+        text.push(b']');
+        texts.push_text(&text).map_err(Error::Parameter)?;
+    }
+    Ok(texts.finish())
 }
 
 /// Instants as microseconds in UTC. Arrow stores instants of any zone in UTC; those without a zone are taken as UTC.

@@ -118,6 +118,7 @@ fn check_text(extension: &str, target: &str) {
             vertex_properties: if choice & 8 == 0 { WantedProperties::None } else { WantedProperties::All },
             trim: choice & 16 != 0,
             comment: (choice & 32 != 0).then_some(b'#'),
+            empty_ids: choice & 65 == 65,
             ..SourceOptions::default()
         };
         let answer = |threads, block_bytes| {

@@ -20,6 +20,7 @@ use crate::columns::TableColumnNames;
 use crate::indexed_edges::{IndexedEdges, KeysByRow};
 use crate::key::FieldKey;
 use crate::lines::ParsedBlock;
+use crate::options::SourceOptions;
 use crate::outcome::Fatal;
 use crate::part::{InputContent, InputReader, InputStart};
 use crate::probe::InputProbe;
@@ -184,13 +185,17 @@ impl AdjacencyChunk {
     }
 
     /// Reads the edges. Returns the arcs among them, unless all arcs are.
-    fn read<K: FieldKey, W: Weight>(&self, block: &mut ParsedBlock<K, W>) -> Result<Option<Vec<u32>>> {
+    fn read<K: FieldKey, W: Weight>(
+        &self,
+        options: &SourceOptions,
+        block: &mut ParsedBlock<K, W>,
+    ) -> Result<Option<Vec<u32>>> {
         let KeyedLists { layout, keys } = &*self.shared;
         let indices = cast(&self.member(layout.index)?, &DataType::Int64);
         let indices = indices.map_err(|error| layout.file.bad(&error.to_string()))?;
         let indices = indices.as_primitive::<Int64Type>();
         let weights = layout.weight.map(|member| self.member(member)).transpose()?;
-        let mut edges = IndexedEdges::<W>::new([keys, keys], weights.as_ref())?;
+        let mut edges = IndexedEdges::<W>::new([keys, keys], weights.as_ref(), options)?;
         let num_rows = layout.file.num_rows();
         let is_undirected = layout.graph_kind == Some(GraphKind::Undirected);
         for (row, arcs) in (self.first_row..).zip(self.offsets.windows(2)) {
@@ -234,7 +239,7 @@ impl AdjacencyChunk {
     fn parse_arcs<K: FieldKey, W: Weight>(&self, context: &ParseContext<'_>) -> Result<ParsedChunk<K, W>> {
         let num_arcs = self.offsets[self.offsets.len() - 1] - self.offsets[0];
         let mut block = ParsedBlock::new(num_arcs, context.on_error());
-        let kept = self.read(&mut block)?;
+        let kept = self.read(context.options, &mut block)?;
         for &(member, property_type) in &self.shared.layout.properties {
             let column = read_property(&self.member(member)?, property_type)?;
             block.properties.push(kept.as_ref().map_or_else(|| column.clone(), |kept| column.gather(kept)));

@@ -197,7 +197,7 @@ impl VertexChunk {
         let (mut kept, mut is_whole) = (Vec::new(), true);
         for row in 0..num_rows {
             let key: Option<K> = match &keys {
-                Some(keys) => keys.key(row, &mut block.extra),
+                Some(keys) => keys.key(row, context.options, &mut block.extra),
                 None => Some(number_key(self.first + row as u64, &mut block.extra)?),
             };
             if let Some(key) = key {
@@ -383,7 +383,7 @@ impl EdgeChunk {
         let (weight, properties) = self.files.columns[ENDS.len()..].split_at(usize::from(self.table.weight.is_some()));
         let weights =
             weight.first().map(|weight| Ok::<_, Error>(weight.read(&self.rows)?.array().clone())).transpose()?;
-        let mut edges = IndexedEdges::<W>::new([&self.keys[0], &self.keys[1]], weights.as_ref())?;
+        let mut edges = IndexedEdges::<W>::new([&self.keys[0], &self.keys[1]], weights.as_ref(), context.options)?;
         for row in 0..sources.len() {
             let ends = [sources.value(row) as u64, targets.value(row) as u64];
             if edges.push(row, ends, &mut block)? {
