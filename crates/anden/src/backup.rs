@@ -3,11 +3,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anden_engine::BackupTarget;
+use anden_engine::{BackupTarget, RestoreOptions};
 
 use crate::{Database, Result, Session};
 
-pub use anden_engine::{BackupId, BackupOptions, BackupReport, DatabaseId, RestoreReport};
+pub use anden_engine::{
+    BackupId, BackupOptions, BackupReport, DatabaseId, RestoreReport,
+};
 
 /// The ending of a backup in one file.
 const ARCHIVE_ENDING: &str = ".tar.zst";
@@ -76,6 +78,7 @@ impl Database {
     /// # Errors
     /// [`Error::Exists`](crate::Error::Exists): the path. [`Error::InvalidInput`](crate::Error::InvalidInput): a source
     /// is unfinished, of another history, or does not build on those before it.
+    /// [`Error::Memory`](crate::Error::Memory): the commits of the WAL do not fit the session's budget.
     /// [`Error::Corrupt`](crate::Error::Corrupt) with the damaged file; errors of the disk; cancellation. Nothing is
     /// left behind.
     pub fn restore(
@@ -85,6 +88,7 @@ impl Database {
         session: &Session,
     ) -> Result<RestoreReport> {
         let (pool, progress) = (session.pool(), session.progress());
-        Ok(anden_engine::restore(path.as_ref(), sources, limit_rate, pool, progress)?)
+        let options = RestoreOptions { limit_rate, memory: session.memory() };
+        Ok(anden_engine::restore(path.as_ref(), sources, options, pool, progress)?)
     }
 }

@@ -59,7 +59,7 @@ pub use file::FORMAT_VERSION;
 pub use finder::Finder;
 pub use hook::Listener;
 pub use key::{Key, KeyRef};
-pub use names::{LOG_MARK, is_database_file, log as log_name, log_number};
+pub use names::{LOG_MARK, is_database_file, log as log_name, log_number, temporary as temporary_name};
 pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme, Retention, SnapshotTag};
 pub use overlay::{Added, AddedFragment, ChangedPart, ChangedPartBody, DirtyPageLists, ListChanges, Overlay, without};
 pub use property::{

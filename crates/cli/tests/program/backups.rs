@@ -1,4 +1,6 @@
-//! `anden backup` and `anden restore`: what they write, say and refuse.
+//! `anden backup`, `anden restore` and `anden repair`: what they write, say and refuse.
+
+use std::process::Command;
 
 use serde_json::json;
 
@@ -48,4 +50,19 @@ fn taken_paths_and_foreign_backups_are_refused() {
     scene.anden(&["restore", "db", "other"]).failed(&["db is no finished backup"]);
     scene.anden(&["restore", "absent", "other"]).failed(&["absent"]);
     assert!(!scene.names().iter().any(|name| name == "next" || name == "other"), "{:?}", scene.names());
+}
+
+#[test]
+fn an_archive_is_not_written_to_a_terminal() {
+    let scene = Scene::with_small(&[]);
+    let command = format!("'{}' backup db -", env!("CARGO_BIN_EXE_anden"));
+    // `script` gives the command a terminal, and exits with its status.
+    let script = Command::new("script").args(["-qec", &command, "/dev/null"]).current_dir(scene.path("")).output();
+    let Ok(script) = script else {
+        println!("skipped: there is no `script` that makes a terminal");
+        return;
+    };
+    let shown = String::from_utf8_lossy(&script.stdout);
+    assert!(shown.contains("standard output is a terminal") && shown.lines().count() == 1, "{shown}");
+    assert_eq!(script.status.code(), Some(2));
 }
