@@ -9,6 +9,7 @@
 mod archive;
 mod pace;
 mod records;
+mod repair;
 mod restore;
 mod sink;
 mod source;
@@ -29,6 +30,7 @@ use self::sink::{BackupSink, BackupStream, DirectorySink};
 use crate::database::Engine;
 use crate::{Error, Result};
 
+pub use repair::{RepairReport, repair, repair_in};
 pub use restore::{RestoreOptions, RestoreReport, restore, restore_in};
 
 /// Where a backup goes.

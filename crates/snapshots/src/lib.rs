@@ -38,6 +38,7 @@ mod overlay;
 mod page;
 mod patched;
 mod property;
+mod repair;
 mod rewritten;
 mod sealed;
 mod store;
@@ -66,6 +67,7 @@ pub use property::{
     EdgeProperties, IndexKind, MAX_ROWS, PropertyChanges, RowOverlay, RowParts, RowSet, RowTest, decode_value,
     encode_value, value_hash,
 };
+pub use repair::{DamagedStore, Loss, RepairedStore, VertexSpan};
 pub use store::{
     DeltaChanges, EdgeChanges, IndexDraft, IndexInfo, MergeReport, MergeScope, NewRows, SnapshotDiff, SnapshotInfo,
     StorageStats, Store, StoredFormFile, StoredForms, WriterLock, check_first_name,
