@@ -66,6 +66,7 @@ __all__ = [
     "kernels",
     "load",
     "open",
+    "repair",
     "restore",
     "run_command",
     "set_progress",
@@ -85,6 +86,9 @@ def open(
 def restore(
     path: _StrPath, *backups: _StrPath, limit_rate: int | str | None = ..., threads: int = ..., memory: int | str | None = ...
 ) -> Database: ...
+def repair(
+    database: _StrPath, to: _StrPath, *, threads: int = ..., memory: int | str | None = ...
+) -> dict[str, Any]: ...
 def create(
     path: _StrPath | None = ...,
     *,

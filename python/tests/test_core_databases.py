@@ -274,6 +274,23 @@ def test_backups_name_their_parents(tmp_path: Path) -> None:
         anden.restore(tmp_path / "other")
 
 
+def test_repairs_list_what_is_lost(tmp_path: Path) -> None:
+    with anden.create(tmp_path / "db") as db:
+        db.append([1, 2], [2, 3])
+        db.checkpoint()
+    report = anden.repair(tmp_path / "db", tmp_path / "whole", threads=1)
+    assert report["losses"] == [] and report["edges"] == 2
+    with anden.open(tmp_path / "whole") as whole:
+        assert list(whole.view().neighbors(2)) == [3]
+    for file in (tmp_path / "db").glob("delta-*"):
+        file.unlink()
+    report = anden.repair(tmp_path / "db", tmp_path / "part")
+    assert {loss["kind"] for loss in report["losses"]} == {"snapshot"} and report["edges"] == 0
+    assert all(loss["text"].startswith("snapshot ") for loss in report["losses"])
+    with pytest.raises(anden.Exists):
+        anden.repair(tmp_path / "db", tmp_path / "part")
+
+
 def test_closed_databases_raise(db: anden.Database) -> None:
     g, tx = db.view(), db.transaction()
     changes = db.diff(1, 1)

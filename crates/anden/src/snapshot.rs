@@ -11,7 +11,9 @@ use crate::property::PropertyValue;
 use crate::snapshot_period::Period;
 use crate::{Database, Error, Result, View};
 
-pub use crate::backup::{BackupId, BackupOptions, BackupReport, DatabaseId, RestoreReport};
+pub use crate::backup::{
+    BackupId, BackupOptions, BackupReport, DatabaseId, Loss, RepairReport, RestoreReport, VertexSpan,
+};
 pub use crate::diff::{Diff, DiffEdge, DiffProperty};
 pub use crate::sliding_window::SlidingWindow;
 pub use crate::snapshot_id::SnapshotId;

@@ -7,6 +7,7 @@
 //! - A rename replaces its target atomically: after a crash, the name leads to the old or to the new file.
 //! - A failed sync may have dropped the data, so it is never retried.
 
+mod appended;
 mod called;
 mod disk;
 mod memory;
@@ -15,6 +16,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::path::Path;
 use std::sync::Arc;
 
+pub use appended::{AppendedFile, GRAIN_BYTES};
 pub use called::CalledStorage;
 pub use disk::DiskStorage;
 pub use memory::MemoryStorage;

@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 pub use ask::{ExportArgs, InfoArgs, Listing, Query, QueryArgs, QuestionLine, Selection, VertexDirection};
-pub use backup::{BackupArgs, RestoreArgs};
+pub use backup::{BackupArgs, RepairArgs, RestoreArgs};
 pub use index::{IndexAction, IndexArgs};
 pub use live::{ApplyArgs, CheckpointArgs};
 pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadHeader, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
@@ -92,7 +92,8 @@ pub enum Verb {
     Index(IndexArgs),
     /// Verify every checksum of a database and check all structures against each other
     ///
-    /// If anything is damaged, prints the place of the first fault and exits with status 1.
+    /// If anything is damaged, prints the place of the first fault and exits with status 1. `anden repair` then saves what
+    /// is left.
     #[command(after_help = "Examples:\n  anden verify social.anden")]
     Verify(DatabaseArgs),
     Export(ExportArgs),
@@ -107,6 +108,7 @@ pub enum Verb {
     Retain(RetainArgs),
     Backup(BackupArgs),
     Restore(RestoreArgs),
+    Repair(RepairArgs),
     /// Print shell completions
     #[command(after_help = "Examples:\n  anden completions bash > ~/.local/share/bash-completion/completions/anden")]
     Completions {

@@ -16,6 +16,7 @@ mod load;
 mod manual;
 mod prepare;
 mod query;
+mod repair;
 mod rows;
 mod run;
 mod snapshots;
@@ -64,6 +65,7 @@ pub fn execute(cli: Cli) -> Result {
         Verb::Retain(args) => versions::retain(global, &args),
         Verb::Backup(args) => backup::backup(global, &args),
         Verb::Restore(args) => backup::restore(global, &args),
+        Verb::Repair(args) => repair::execute(global, &args),
     }
 }
 

@@ -9,6 +9,7 @@
 mod archive;
 mod pace;
 mod records;
+mod repair;
 mod restore;
 mod sink;
 mod source;
@@ -29,7 +30,8 @@ use self::sink::{BackupSink, BackupStream, DirectorySink};
 use crate::database::Engine;
 use crate::{Error, Result};
 
-pub use restore::{RestoreReport, restore, restore_in};
+pub use repair::{RepairReport, repair, repair_in};
+pub use restore::{RestoreOptions, RestoreReport, restore, restore_in};
 
 /// Where a backup goes.
 pub enum BackupTarget<'a> {
@@ -112,6 +114,7 @@ impl Engine {
         progress: &dyn Progress,
     ) -> Result<BackupReport> {
         self.require_here()?;
+        let pace = CopyPace::new(progress, options.limit_rate)?;
         let since = options.since.as_deref().map(|path| source::read_list(&*storage, path)).transpose()?;
         if let (Some(path), Some(list)) = (&options.since, &since) {
             self.require_history(path, list)?;
@@ -121,7 +124,7 @@ impl Engine {
             BackupTarget::Archive(path) => Box::new(ArchiveSink::new(BackupStream::create(storage, &path)?)?),
             BackupTarget::Output(output) => Box::new(ArchiveSink::new(BackupStream::output(output))?),
         };
-        let report = self.copy_to(&mut *sink, since.as_ref(), CopyPace::new(progress, options.limit_rate))?;
+        let report = self.copy_to(&mut *sink, since.as_ref(), pace)?;
         tracing::info!(path = %self.path().display(), epoch = report.epoch, bytes = report.num_bytes, "made a backup");
         Ok(report)
     }

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use crate::commit_queue::Commits;
 use crate::live::{Background, Live, LiveStats, MaintenanceHold};
 use crate::load::{LoadOptions, LoadReport};
-use crate::log::Durability;
+use crate::log::{Durability, ReadFaults};
 use crate::{Error, Io, Result};
 
 /// Attempts of a reader to find a snapshot and the WAL that belongs to it while a writer publishes.
@@ -257,7 +257,7 @@ impl Engine {
     /// A writer may checkpoint meanwhile and remove WAL segments. It suffices that the snapshot is still the newest
     /// once all segments are open: then no segment is missing, and open files survive removal.
     fn catch_up(&self) -> Result<bool> {
-        let mut fault = None;
+        let mut faults = ReadFaults::default();
         for _ in 0..MAX_ATTEMPTS {
             self.live.rest_on_newest(&self.store);
             let log = self.live.hold_log(&self.store);
@@ -267,10 +267,9 @@ impl Engine {
             }
             let Err(error) = log.and_then(|log| self.live.follow(&log, &self.store)) else {
                 self.live.show_what_is_below();
-                return Ok(fault.is_some());
+                return Ok(faults.has_any());
             };
-            // A half-written record fails at another place each time. Only damage fails twice at one place.
-            if fault.replace(error.to_string()).as_deref() == Some(error.to_string().as_str()) {
+            if faults.is_repeated(&error) {
                 return Err(error);
             }
         }

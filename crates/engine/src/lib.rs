@@ -26,11 +26,14 @@ mod workers;
 pub use anden_memtable::Op;
 pub use anden_snapshots::{
     ArcData, BackupId, ChangedArc, DatabaseId, Dictionary, Direction, EdgeChanges, GraphOptions, Identity, IndexInfo,
-    IndexKind, Key, KeyRef, KeyScheme, MergeReport, MergeScope, Retention, SnapshotDiff, SnapshotInfo, SnapshotTag,
-    SnapshotView, StorageStats, StoredFormFile, StoredForms, VerifyReport,
+    IndexKind, Key, KeyRef, KeyScheme, Loss, MergeReport, MergeScope, Retention, SnapshotDiff, SnapshotInfo,
+    SnapshotTag, SnapshotView, StorageStats, StoredFormFile, StoredForms, VerifyReport, VertexSpan,
 };
 pub use append::{AppendOptions, AppendReport, Changes, ExpectedGraph, ExpectedWeights, Maintenance};
-pub use backup::{BackupOptions, BackupReport, BackupTarget, RestoreReport, restore, restore_in};
+pub use backup::{
+    BackupOptions, BackupReport, BackupTarget, RepairReport, RestoreOptions, RestoreReport, repair, repair_in, restore,
+    restore_in,
+};
 pub use commit::{CommitReceipt, ExclusiveCommit, PendingCommit};
 pub use commit_queue::{CommitStats, Committed, NewEdge, Sequence};
 pub use database::Engine;

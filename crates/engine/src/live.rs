@@ -263,7 +263,16 @@ impl Live {
     /// # Errors
     /// As [`LogPlace::read`]; the WAL does not fit the graph.
     pub(crate) fn follow(&self, log: &HeldLog<'_>, store: &Store) -> Result<()> {
+        self.follow_within(None, log, store)
+    }
+
+    /// As [`follow`](Self::follow), within a memory budget.
+    ///
+    /// # Errors
+    /// As [`follow`](Self::follow); [`Error::Memory`](crate::Error::Memory).
+    pub(crate) fn follow_within(&self, memory: Option<u64>, log: &HeldLog<'_>, store: &Store) -> Result<()> {
         let mut replay = WalReplay::new(self, store);
+        replay.memory = memory;
         // Taken out: after an error, the next call reads the whole WAL again.
         let lsn = self.lsn.lock().take();
         let read = log.read_on(self.epoch(), lsn, &mut |group| replay.add(group));

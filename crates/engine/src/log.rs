@@ -34,7 +34,7 @@ pub(crate) use copy::SegmentCopy;
 pub use durability::Durability;
 pub(crate) use durability::SharedDurability;
 pub(crate) use mark::mark_bytes;
-pub(crate) use read::{HeldLog, LogPlace, LoggedGroup, Lsn, WalScan};
+pub(crate) use read::{HeldLog, LogPlace, LoggedGroup, Lsn, ReadFaults, WalScan};
 
 use self::format::{GROUP_HEADER_BYTES, GroupHeader, group_bytes, seed_of};
 use self::segment::{FIRST_GROUP, WalFiles};

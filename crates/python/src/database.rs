@@ -4,7 +4,7 @@ mod backup;
 mod changes;
 mod inspect;
 
-pub use self::backup::restore;
+pub use self::backup::{repair, restore};
 pub use self::inspect::RollingWindows;
 
 use std::ops::RangeInclusive;

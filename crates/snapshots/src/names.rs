@@ -16,6 +16,9 @@ pub(crate) const TEMPORARY: &str = "tmp-";
 
 const SCRATCH: &str = "scratch-";
 
+/// Marks a directory whose WAL was restored and whose manifest is not there yet. Its WAL belongs to no database.
+pub(crate) const RESTORING: &str = "tmp-scratch-restoring";
+
 /// The file with the WAL's durable high-water mark. No manifest names it, and opening a store leaves it alone.
 pub const LOG_MARK: &str = "LOG";
 
@@ -85,7 +88,7 @@ pub(crate) fn scratch(name: &str) -> String {
 }
 
 /// Name of a file before it is published.
-pub(crate) fn temporary(name: &str) -> String {
+pub fn temporary(name: &str) -> String {
     format!("{TEMPORARY}{name}")
 }
 
@@ -123,6 +126,11 @@ pub fn is_database_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let has_manifest = || path.parent().is_some_and(|directory| directory.join(MANIFEST).is_file());
     name.is_some_and(is_ours) && has_manifest()
+}
+
+/// Whether a file of the WAL may have this name.
+pub(crate) fn is_log(name: &str) -> bool {
+    name == LOG_MARK || log_number(name).is_some()
 }
 
 /// Whether only databases create files with this name.

@@ -42,7 +42,7 @@ pub(crate) use counts::net_counts;
 pub(crate) use deltas::SMALL_FILE_BYTES;
 pub(crate) use draft::give_name;
 pub(crate) use preparations::verify_preparations;
-pub(crate) use state::PublishedState;
+pub(crate) use state::{PublishedState, open_file};
 
 /// Maximum length of a snapshot name, in bytes.
 const MAX_NAME_BYTES: usize = 255;

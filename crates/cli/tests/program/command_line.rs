@@ -27,6 +27,7 @@ fn help_and_version() {
         "retain",
         "backup",
         "restore",
+        "repair",
         "completions",
         "man",
     ] {
@@ -55,6 +56,7 @@ fn unparsable_arguments_exit_with_status_2() {
     scene.anden(&["generate", "clique"]).refused(&["clique"]);
     scene.anden(&["append", "db"]).refused(&["INPUT"]);
     scene.anden(&["restore", "x"]).refused(&["DB"]);
+    scene.anden(&["repair", "db"]).refused(&["--to"]);
     scene.anden(&["backup", "db", "x", "--limit-rate", "0"]).refused(&["--limit-rate"]);
     scene.anden(&["drop", "db"]).refused(&["N|NAME"]);
     scene.anden(&["diff", "db", "1"]).refused(&["B"]);

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anden_base::parallel::Pool;
 use anden_base::progress::Progress;
-use anden_graph::{Direction, Graph, Weight, WeightType};
+use anden_graph::{Direction, Graph};
 use parking_lot::MutexGuard;
 
 use self::parallelism::{MergeParallelism, require_for_delta};
@@ -18,7 +18,6 @@ use super::{PublishedState, Store};
 use crate::adjacency::PageScratch;
 use crate::base_writer::BaseWriter;
 use crate::chain::MergedDelta;
-use crate::changes::EntryBuffer;
 use crate::file::{FileKind, WrittenFile};
 use crate::manifest::Manifest;
 use crate::page::WholePage;
@@ -382,24 +381,11 @@ fn append(
     whole: &WholePage,
     progress: &dyn Progress,
 ) -> Result<()> {
-    let num_vertices = (view.vertex_bound() - page * PAGE_VERTICES).min(PAGE_VERTICES);
-    let ends = whole.offsets.get(..=num_vertices).unwrap_or_default();
-    let degrees: Vec<u32> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let (num_vertices, num_arcs) = (writer.num_vertices(page), whole.entries.targets.len());
     if direction == Direction::Out {
-        progress.advance(whole.entries.targets.len() as u64);
+        progress.advance(num_arcs as u64);
     }
-    let EntryBuffer { targets, weights, rows } = &whole.entries;
     let entry_bytes = size_of::<u32>() + view.options().data_bytes();
-    progress.wrote((degrees.len() * size_of::<u32>() + targets.len() * entry_bytes) as u64);
-    match view.options().weight_type {
-        None => writer.append_verified::<u32>(direction, &degrees, targets, &[], rows),
-        Some(WeightType::U32) => writer.append_verified(direction, &degrees, targets, &typed::<u32>(weights), rows),
-        Some(WeightType::I64) => writer.append_verified(direction, &degrees, targets, &typed::<i64>(weights), rows),
-        Some(WeightType::F32) => writer.append_verified(direction, &degrees, targets, &typed::<f32>(weights), rows),
-        Some(WeightType::F64) => writer.append_verified(direction, &degrees, targets, &typed::<f64>(weights), rows),
-    }
-}
-
-fn typed<W: Weight>(bits: &[u64]) -> Vec<W> {
-    bits.iter().map(|&bits| W::of_bits(bits)).collect()
+    progress.wrote((num_vertices * size_of::<u32>() + num_arcs * entry_bytes) as u64);
+    writer.append_page(direction, page, whole)
 }
