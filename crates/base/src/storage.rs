@@ -7,8 +7,10 @@
 //! - A rename replaces its target atomically: after a crash, the name leads to the old or to the new file.
 //! - A failed sync may have dropped the data, so it is never retried.
 
+mod byte_lock;
 mod called;
 mod disk;
+mod holder;
 mod memory;
 
 use std::fmt::{self, Debug, Formatter};
@@ -17,6 +19,7 @@ use std::sync::Arc;
 
 pub use called::CalledStorage;
 pub use disk::DiskStorage;
+pub use holder::LockHolder;
 pub use memory::MemoryStorage;
 
 use crate::Result;
@@ -110,6 +113,11 @@ pub trait Storage: Debug + Send + Sync {
     /// [`Error::Locked`](crate::Error::Locked) if another holder has the lock.
     fn lock(&self, path: &Path) -> Result<StorageLock> {
         self.open_dir(parent(path))?.lock(path)
+    }
+    /// The process that holds the [`lock`](Self::lock) on `path`; `None` if no process holds it. Takes no lock, and so
+    /// keeps no process from taking it.
+    fn lock_holder(&self, path: &Path) -> Result<Option<LockHolder>> {
+        self.open_dir(parent(path))?.lock_holder(path)
     }
 }
 

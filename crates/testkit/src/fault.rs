@@ -16,7 +16,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use anden_base::mapped::FileBytes;
-use anden_base::storage::{FileIdentity, FileStamp, HeldFile, Storage, StorageFile, StorageLock};
+use anden_base::storage::{FileIdentity, FileStamp, HeldFile, LockHolder, Storage, StorageFile, StorageLock};
 use anden_base::{Error, Result};
 
 use crate::Random;
@@ -461,7 +461,7 @@ impl Storage for FaultStorage {
         let mut state = self.state.lock();
         state.call("lock", path)?;
         if state.locks.iter().any(|held| held == path) {
-            return Err(Error::Locked { path: path.to_owned(), holder: None });
+            return Err(Error::Locked { path: path.to_owned(), holder: LockHolder::this() });
         }
         // A lock is a file that the first caller creates, as on a real disk.
         if !state.names.contains_key(path) {
@@ -473,6 +473,11 @@ impl Storage for FaultStorage {
         state.locks.push(path.to_owned());
         let held = FaultLock { storage: self.clone(), path: path.to_owned() };
         Ok(StorageLock::new(identity(id), Box::new(held)))
+    }
+
+    fn lock_holder(&self, path: &Path) -> Result<Option<LockHolder>> {
+        let is_held = self.state.lock().locks.iter().any(|held| held == path);
+        Ok(is_held.then(LockHolder::this))
     }
 }
 

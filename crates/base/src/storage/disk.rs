@@ -13,14 +13,18 @@ use std::sync::Arc;
 use rustix::fs::StatxFlags;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat};
 
+use super::byte_lock::{self, ByteLock};
 use super::called::read_called;
-use super::{FileIdentity, FileStamp, HeldFile, Storage, StorageFile, StorageLock};
+use super::{FileIdentity, FileStamp, HeldFile, LockHolder, Storage, StorageFile, StorageLock};
 use crate::mapped::FileBytes;
 use crate::process::Birthplace;
 use crate::{Error, Result};
 
 /// A longer lock file is not one of ours: a process number takes fewer bytes.
 const MAX_LOCK_BYTES: u64 = 32;
+
+/// The byte of a lock file that its holder also locks, so that others can ask for it.
+const HELD_BYTE: u64 = 0;
 
 /// The file system of the machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -128,13 +132,13 @@ impl DiskDirectory {
         }
     }
 
-    /// Process number in the lock file.
-    fn holder(&self, path: &Path) -> Option<u32> {
-        let file = self.open_regular("read", path, OFlags::RDONLY).ok()?;
+    /// The process whose number is in the lock file.
+    fn holder(&self, file: &File) -> Option<LockHolder> {
         let mut number = String::new();
         // Bounded, because the file may be another program's, of any length.
         file.take(MAX_LOCK_BYTES).read_to_string(&mut number).ok()?;
-        number.trim().parse().ok()
+        let locked = identity(&rustix::fs::fstat(file).ok()?);
+        Some(LockHolder::of_number(number.trim().parse().ok()?, locked))
     }
 
     /// Locks the directory itself. Some network file systems cannot lock directories; then only the lock file
@@ -147,7 +151,8 @@ impl DiskDirectory {
     }
 
     fn locked(&self, path: &Path) -> Error {
-        Error::Locked { path: path.to_owned(), holder: self.holder(path) }
+        let file = self.open_regular("read", path, OFlags::RDONLY).ok();
+        Error::Locked { path: path.to_owned(), holder: file.and_then(|file| self.holder(&file)).unwrap_or_default() }
     }
 }
 
@@ -294,10 +299,26 @@ impl Storage for DiskDirectory {
             let what = "it holds more than the number of a process; move it away";
             return Err(failed(io::Error::new(io::ErrorKind::InvalidData, what)));
         }
-        // For the messages of refused processes. The kernel holds the lock, not this number.
+        // For questions who holds it, which `flock` does not answer. A file system without such locks gives no answer.
+        let _ = byte_lock::try_lock(&file, HELD_BYTE, ByteLock::Exclusive);
+        // For messages. The kernel holds the lock, not this number.
         let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
         let held = DiskLock { dir: Arc::clone(&self.dir), file, birthplace: Birthplace::here() };
         Ok(StorageLock::new(identity, Box::new(held)))
+    }
+
+    fn lock_holder(&self, path: &Path) -> Result<Option<LockHolder>> {
+        let name = self.name("look at", path)?;
+        if self.stat("look at", path, name)?.is_none() {
+            return Ok(None);
+        }
+        let file = self.open_regular("open", path, OFlags::RDONLY)?;
+        match byte_lock::is_locked(&file, HELD_BYTE) {
+            // Without byte locks, the number must do: it leaves the file with the lock, unless a crash kept it there.
+            Err(_) => Ok(self.holder(&file)),
+            Ok(true) => Ok(Some(self.holder(&file).unwrap_or_default())),
+            Ok(false) => Ok(None),
+        }
     }
 }
 
@@ -344,6 +365,9 @@ impl Drop for DiskLock {
     fn drop(&mut self) {
         if !self.birthplace.is_elsewhere() {
             // Closing the files releases the lock only if no child shares them.
+            let _ = byte_lock::unlock(&self.file, HELD_BYTE);
+            // The number of a process without the lock would mislead.
+            let _ = self.file.set_len(0);
             let _ = self.file.unlock();
             let _ = self.dir.unlock();
         }
@@ -466,9 +490,13 @@ mod tests {
         let lock_path = dir.join("LOCK");
         let held = disk.lock(&lock_path).unwrap();
         let refused = disk.lock(&lock_path).err().unwrap();
-        assert!(matches!(refused, Error::Locked { holder: Some(number), .. } if number == std::process::id()));
+        let holder = disk.lock_holder(&lock_path).unwrap().unwrap();
+        assert!(holder.process == Some(std::process::id()) && holder.program.is_some(), "{holder}");
+        assert!(matches!(&refused, Error::Locked { holder: named, .. } if *named == holder), "{refused:?}");
         assert!(refused.to_string().ends_with("locked by another handle of this process"), "{refused}");
         drop(held);
+        assert_eq!(disk.lock_holder(&lock_path).unwrap(), None);
+        assert_eq!(disk.lock_holder(&dir.join("none")).unwrap(), None);
         drop(disk.lock(&lock_path).unwrap());
 
         let path = dir.join("file");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::disk::DiskFile;
-use super::{FileStamp, HeldFile, Storage, StorageFile, StorageLock};
+use super::{FileStamp, HeldFile, LockHolder, Storage, StorageFile, StorageLock};
 use crate::mapped::{FileBytes, memory_file};
 use crate::{Error, Result};
 
@@ -175,7 +175,7 @@ impl Storage for MemoryStorage {
     fn lock(&self, path: &Path) -> Result<StorageLock> {
         let mut state = self.state.lock();
         if state.locks.iter().any(|held| held == path) {
-            return Err(Error::Locked { path: path.to_owned(), holder: None });
+            return Err(Error::Locked { path: path.to_owned(), holder: LockHolder::this() });
         }
         if !state.names.contains_key(path) {
             let file = memory_file().and_then(|file| state.add(path, MemoryEntry::File(Arc::new(file))));
@@ -185,6 +185,11 @@ impl Storage for MemoryStorage {
         let identity = DiskFile::new(file, path).identity()?;
         state.locks.push(path.to_owned());
         Ok(StorageLock::new(identity, Box::new(MemoryLock { storage: self.clone(), path: path.to_owned() })))
+    }
+
+    fn lock_holder(&self, path: &Path) -> Result<Option<LockHolder>> {
+        let is_held = self.state.lock().locks.iter().any(|held| held == path);
+        Ok(is_held.then(LockHolder::this))
     }
 }
 

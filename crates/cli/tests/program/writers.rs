@@ -44,7 +44,7 @@ fn second_writer_is_refused_with_lock_holder() {
     scene.write("edges.txt", "1 9\n");
     let mut writer = Writer::start(&scene);
     writer.commit("+ 1 7\n+ 1 8\n");
-    let holder = format!("locked by another process ({})", writer.process.id());
+    let holder = format!("locked by another process ({}, anden)", writer.process.id());
     for arguments in [
         &["apply", "db", "more.txt"][..],
         &["append", "db", "edges.txt"],
