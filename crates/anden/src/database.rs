@@ -10,7 +10,7 @@ use anden_snapshots::SnapshotView;
 use crate::cache::{CacheMoment, GraphCache};
 use crate::load::LoadReport;
 use crate::pinned::{Pin, Pins};
-use crate::stats::Stats;
+use crate::stats::ViewStats;
 use crate::{LoadOptions, Options, Progress, Result, Session, View};
 
 /// A database: a graph and its snapshots, in one directory or in memory.
@@ -222,6 +222,11 @@ impl Database {
         self.pins.pin()
     }
 
+    /// The open views.
+    pub(crate) fn view_stats(&self) -> ViewStats {
+        self.pins.stats()
+    }
+
     /// Wraps a snapshot or window, which was read after `moment`, as a view with this name.
     pub(crate) fn opened(&self, graph: SnapshotView, session: &Session, name: String, moment: &CacheMoment) -> View {
         View::new(graph, session.clone(), self.pin(), name, moment)
@@ -240,21 +245,6 @@ impl Database {
     /// Returns all snapshots, the oldest first.
     pub fn snapshots(&self) -> Vec<SnapshotInfo> {
         self.inner.snapshots()
-    }
-
-    /// Returns sizes on disk and in memory, and counters since the database was opened.
-    ///
-    /// The number of fragments per list needs a read of all lists: see [`View::fragment_statistics`].
-    ///
-    /// Cost: visits every page of the vertex table.
-    pub fn stats(&self) -> Stats {
-        Stats {
-            storage: self.inner.stats(),
-            live: self.inner.live_stats(),
-            commits: self.inner.commit_stats(),
-            views: self.pins.stats(),
-            prefetch: self.session.prefetcher().stats(),
-        }
     }
 
     /// Verifies every checksum and checks all structures against each other. [Prepared](Self::prepare) forms are prepared

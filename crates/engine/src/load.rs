@@ -67,6 +67,7 @@ pub(crate) use self::keys::{Joined, VertexKeys, check_num_vertices};
 pub(crate) use self::options::too_large_a_sum;
 use self::spread::SnapshotSpreader;
 use crate::Result;
+use crate::phases::TracedPhases;
 
 /// The state that all steps of a load share.
 #[derive(Clone, Copy)]
@@ -90,6 +91,8 @@ pub(crate) fn load(
     progress: &dyn Progress,
 ) -> Result<(Store, LoadReport)> {
     let start = Instant::now();
+    let _span = tracing::info_span!("load", path = %path.display()).entered();
+    let progress: &dyn Progress = &TracedPhases::new(progress);
     // Memory that an earlier load left with the allocator must not count for this one.
     anden_base::memory::give_back_unused();
     anden_base::memory::reset_resident_peak();
@@ -149,6 +152,8 @@ pub(crate) fn load(
         notes,
         peak_bytes: anden_base::memory::resident_peak(),
     };
+    let LoadReport { vertices, edges, bytes, seconds, .. } = report;
+    tracing::info!(vertices, edges, bytes, seconds, "load ended");
     Ok((store, report))
 }
 

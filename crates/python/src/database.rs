@@ -2,10 +2,11 @@
 
 mod backup;
 mod changes;
-mod inspect;
+mod metrics;
+mod rolling;
 
 pub use self::backup::restore;
-pub use self::inspect::RollingWindows;
+pub use self::rolling::RollingWindows;
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;

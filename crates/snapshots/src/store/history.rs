@@ -150,6 +150,7 @@ impl Store {
     /// # Errors
     /// [`Error::NoSnapshot`]; no snapshot would be left; as [`append`](Self::append).
     pub fn drop_snapshots(&self, numbers: &[u32], progress: &dyn Progress) -> Result<()> {
+        let _span = tracing::info_span!("drop", snapshots = ?numbers).entered();
         let mut draft = self.begin()?;
         // All numbers are checked first: on an error, none is dropped.
         for &number in numbers {
@@ -202,6 +203,7 @@ impl Store {
         if retention == Retention::Last(0) {
             return Err(Error::Input("a database keeps at least its last snapshot".into()));
         }
+        let _span = tracing::info_span!("retention", ?retention).entered();
         let mut draft = self.begin()?;
         let mut manifest = draft.state.manifest.clone();
         let given_up = manifest.chain.given_up(retention, self.time());
