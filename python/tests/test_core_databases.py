@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import gc
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -181,6 +182,41 @@ def test_snapshots_merge_drop_and_retain(db: anden.Database) -> None:
     assert db.verify()["edges"] == db.view().num_edges
     stats = db.stats()
     assert stats["storage"]["bytes"] > 0 and stats["commits"]["commits"] == 1
+
+
+def test_lease_keeps_a_snapshot_from_drops(tmp_path: Path) -> None:
+    db = anden.create(tmp_path / "db")
+    for key in range(3):
+        db.append([key], [key + 1], name=f"day {key}")
+    reader = anden.open(tmp_path / "db", read_only=True)
+    with reader.lease("day 0") as lease:
+        assert lease.snapshot == 2
+        reader.close()
+        held = db.leases()
+        assert [(one["snapshot"], one["process"]) for one in held] == [(2, os.getpid())]
+        with pytest.raises(anden.Locked, match="cannot drop snapshot 2: process"):
+            db.drop(2)
+    assert db.leases() == [] and repr(lease) == "Lease(snapshot=2, released)"
+    lease.release()
+    with pytest.raises(anden.Error, match="was released"), lease:
+        pass
+    db.drop(2)
+    with pytest.raises(anden.NotFound):
+        db.lease(2)
+
+
+def test_lease_of_a_killed_process_ends(tmp_path: Path) -> None:
+    db = anden.create(tmp_path / "db")
+    db.append([1], [2])
+    code = "import anden, sys; a = anden.open(sys.argv[1], read_only=True).lease(1); print(1, flush=True); input()"
+    command = [sys.executable, "-c", code, str(tmp_path / "db")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "1\\n"
+        assert [one["process"] for one in db.leases()] == [process.pid]
+        with pytest.raises(anden.Locked, match=str(process.pid)):
+            db.drop(1)
+        process.kill()
+    db.drop(1)
 
 
 def test_metrics_count_commits_and_gauge_sizes(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::storage::LockHolder;
+use crate::holder::LockHolder;
 
 /// An error below the graph: of the disk, or of bytes that violate their format.
 #[derive(Clone, Debug, thiserror::Error)]

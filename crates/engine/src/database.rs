@@ -11,8 +11,8 @@ use anden_base::storage::{DiskStorage, LockHolder, MemoryStorage, Storage};
 use anden_formats::InputPath;
 use anden_graph::Graph;
 use anden_snapshots::{
-    Dictionary, DictionaryKeys, EdgeChanges, GraphOptions, KeyScheme, MergeReport, MergeScope, Retention, SnapshotDiff,
-    SnapshotInfo, SnapshotTag, SnapshotView, StorageStats, Store, VerifyReport,
+    Dictionary, DictionaryKeys, EdgeChanges, GraphOptions, KeyScheme, Lease, LeaseInfo, MergeReport, MergeScope,
+    Retention, SnapshotDiff, SnapshotInfo, SnapshotTag, SnapshotView, StorageStats, Store, VerifyReport,
 };
 use parking_lot::Mutex;
 
@@ -631,6 +631,25 @@ impl Engine {
     /// The disk failed.
     pub fn disk_bytes(&self) -> Result<u64> {
         Ok(directory_files(&self.store, |_| true)?.1)
+    }
+
+    /// Takes a lease on a snapshot: until the lease is dropped, or its process ends, no process can drop the snapshot.
+    /// Retention leaves it out. A merge loses no snapshot, so it needs no lease.
+    ///
+    /// # Errors
+    /// The snapshot does not exist; the directory cannot be written and has no file `LEASES`; the system has no locks of
+    /// open files.
+    pub fn lease(&self, snapshot: u32) -> Result<Lease> {
+        self.require_here()?;
+        Ok(self.store.lease(snapshot)?)
+    }
+
+    /// The leases on all snapshots, of this process and others.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn leases(&self) -> Result<Vec<LeaseInfo>> {
+        Ok(self.store.leases()?)
     }
 
     /// The process that writes this database, if any does. A database in memory and a writing handle name this process.

@@ -28,8 +28,9 @@ mod workers;
 pub use anden_memtable::Op;
 pub use anden_snapshots::{
     ArcData, BackupId, ChangedArc, DatabaseId, Dictionary, Direction, EdgeChanges, GraphOptions, Identity, IndexInfo,
-    IndexKind, Key, KeyRef, KeyScheme, MergeReport, MergeScope, Retention, SnapshotDiff, SnapshotInfo, SnapshotTag,
-    SnapshotView, StorageStats, StoredFormFile, StoredForms, VerifyReport, WorkProgress, WorkStats,
+    IndexKind, Key, KeyRef, KeyScheme, Lease, LeaseInfo, MergeReport, MergeScope, Retention, SnapshotDiff,
+    SnapshotInfo, SnapshotTag, SnapshotView, StorageStats, StoredFormFile, StoredForms, VerifyReport, WorkProgress,
+    WorkStats,
 };
 pub use append::{AppendOptions, AppendReport, Changes, ExpectedGraph, ExpectedWeights, Maintenance};
 pub use backup::{BackupOptions, BackupReport, BackupTarget, RestoreReport, restore, restore_in};

@@ -90,9 +90,22 @@ pub(crate) fn load(
     pool: &Pool,
     progress: &dyn Progress,
 ) -> Result<(Store, LoadReport)> {
-    let start = Instant::now();
     let _span = tracing::info_span!("load", path = %path.display()).entered();
-    let progress: &dyn Progress = &TracedPhases::new(progress);
+    let loaded = load_inputs(storage, path, inputs, options, pool, &TracedPhases::new(progress))?;
+    let LoadReport { vertices, edges, bytes, seconds, .. } = loaded.1;
+    tracing::info!(vertices, edges, bytes, seconds, "load ended");
+    Ok(loaded)
+}
+
+fn load_inputs(
+    storage: Arc<dyn Storage>,
+    path: &Path,
+    inputs: &[InputPath],
+    options: &LoadOptions,
+    pool: &Pool,
+    progress: &dyn Progress,
+) -> Result<(Store, LoadReport)> {
+    let start = Instant::now();
     // Memory that an earlier load left with the allocator must not count for this one.
     anden_base::memory::give_back_unused();
     anden_base::memory::reset_resident_peak();
@@ -152,8 +165,6 @@ pub(crate) fn load(
         notes,
         peak_bytes: anden_base::memory::resident_peak(),
     };
-    let LoadReport { vertices, edges, bytes, seconds, .. } = report;
-    tracing::info!(vertices, edges, bytes, seconds, "load ended");
     Ok((store, report))
 }
 

@@ -2,10 +2,12 @@
 
 mod backup;
 mod changes;
+mod lease;
 mod metrics;
 mod rolling;
 
 pub use self::backup::restore;
+pub use self::lease::Lease;
 pub use self::rolling::RollingWindows;
 
 use std::ops::RangeInclusive;

@@ -67,9 +67,9 @@ pub use property::{
     encode_value, value_hash,
 };
 pub use store::{
-    DeltaChanges, EdgeChanges, IndexDraft, IndexInfo, MergeReport, MergeScope, NewRows, RunningWork, SnapshotDiff,
-    SnapshotInfo, StorageStats, Store, StoredFormFile, StoredForms, WorkCounters, WorkProgress, WorkStats, WriterLock,
-    check_first_name,
+    DeltaChanges, EdgeChanges, IndexDraft, IndexInfo, Lease, LeaseInfo, MergeReport, MergeScope, NewRows, RunningWork,
+    SnapshotDiff, SnapshotInfo, StorageStats, Store, StoredFormFile, StoredForms, WorkCounters, WorkProgress,
+    WorkStats, WriterLock, check_first_name,
 };
 pub use table::PAGE_VERTICES;
 pub use temp_file::TempFile;

@@ -10,6 +10,7 @@ mod draft;
 mod history;
 mod index;
 mod info;
+mod lease;
 mod lock;
 mod merge;
 mod preparations;
@@ -34,6 +35,7 @@ pub use append::{DeltaChanges, NewRows};
 pub use history::{EdgeChanges, SnapshotDiff};
 pub use index::{IndexDraft, IndexInfo};
 pub use info::{SnapshotInfo, StorageStats};
+pub use lease::{Lease, LeaseInfo};
 pub use lock::WriterLock;
 pub use merge::{MergeReport, MergeScope};
 pub use preparations::{StoredFormFile, StoredForms};
@@ -448,7 +450,8 @@ pub(crate) fn unknown_files(storage: &dyn Storage, path: &Path, manifest: &Manif
     let known: std::collections::HashSet<&str> = manifest.files.iter().map(|file| &*file.name).collect();
     // Files of the WAL are in no manifest. The engine removes them itself.
     let is_of_log = |name: &String| name == names::LOG_MARK || names::log_number(name).is_some();
-    let is_other = |name: &String| name == names::MANIFEST || name == names::LOCK || is_of_log(name);
+    let is_lock = |name: &String| name == names::LOCK || name == names::LEASES;
+    let is_other = |name: &String| name == names::MANIFEST || is_lock(name) || is_of_log(name);
     let is_known = |name: &String| is_other(name) || known.contains(&**name);
     Ok(storage.list(path)?.into_iter().filter(|name| !is_known(name)).collect())
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anden_base::storage::LockHolder;
-use anden_engine::{CommitObserver, SnapshotInfo};
+use anden_engine::{CommitObserver, LeaseInfo, SnapshotInfo};
 
 use super::exposition::{Exposition, MetricLabels};
 use crate::{Error, Result};
@@ -57,6 +57,8 @@ pub struct Observation {
     pub disk_bytes: u64,
     /// The process that has the database open for writing.
     pub writer: Option<LockHolder>,
+    /// The leases on snapshots.
+    pub leases: Vec<LeaseInfo>,
 }
 
 /// The files of one kind.
@@ -112,7 +114,8 @@ impl Observer {
             log_segments,
             log_bytes,
             disk_bytes: self.0.disk_bytes()?,
-            writer: store.lock_holder().map_err(anden_engine::Error::from)?,
+            writer: store.lock_holder()?,
+            leases: store.leases()?,
         })
     }
 }
@@ -144,6 +147,7 @@ impl Observation {
         text.gauge("anden_disk_bytes", "Bytes of all files in the directory.", self.disk_bytes);
         let has_writer = u8::from(self.writer.is_some());
         text.gauge("anden_writer_present", "1 while a process has the database open for writing.", has_writer);
+        text.gauge("anden_leases", "Leases that processes hold on snapshots.", self.leases.len());
         text.into_text()
     }
 }

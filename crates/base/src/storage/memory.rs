@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::disk::DiskFile;
-use super::{FileStamp, HeldFile, LockHolder, Storage, StorageFile, StorageLock};
+use super::{ByteLockTable, ByteLocks, FileStamp, HeldFile, LockHolder, Storage, StorageFile, StorageLock};
 use crate::mapped::{FileBytes, memory_file};
 use crate::{Error, Result};
 
@@ -28,6 +28,7 @@ pub struct MemoryStorage {
 struct MemoryStorageState {
     names: BTreeMap<PathBuf, MemoryEntry>,
     locks: Vec<PathBuf>,
+    bytes: ByteLockTable,
 }
 
 #[derive(Debug)]
@@ -190,6 +191,18 @@ impl Storage for MemoryStorage {
     fn lock_holder(&self, path: &Path) -> Result<Option<LockHolder>> {
         let is_held = self.state.lock().locks.iter().any(|held| held == path);
         Ok(is_held.then(LockHolder::this))
+    }
+
+    fn share_byte(&self, path: &Path, offset: u64) -> Result<Option<ByteLocks>> {
+        Ok(self.state.lock().bytes.share(path, offset))
+    }
+
+    fn take_bytes(&self, path: &Path, offsets: &[u64]) -> Result<(ByteLocks, Vec<u64>)> {
+        Ok(self.state.lock().bytes.take(path, offsets))
+    }
+
+    fn byte_holders(&self, path: &Path, offsets: &[u64]) -> Result<Vec<(u64, LockHolder)>> {
+        Ok(self.state.lock().bytes.holders(path, offsets))
     }
 }
 

@@ -29,6 +29,6 @@ pub struct StatsArgs {
     pub watch: Option<Duration>,
     /// Print the text format of Prometheus, for example for the textfile collector of node_exporter. The label
     /// `database` has the path as given
-    #[arg(long, conflicts_with_all = ["watch", "json"])]
+    #[arg(long, conflicts_with = "watch")]
     pub prometheus: bool,
 }

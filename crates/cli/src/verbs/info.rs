@@ -1,6 +1,7 @@
 //! `anden info`.
 
 use anden::property::PropertySchema;
+use anden::snapshot::LeaseInfo;
 use anden::stats::{CommitStats, DegreeStatistics, LiveStats, LockHolder, ViewStats};
 use anden::{Database, KeyScheme, View};
 use serde_json::{Value, json};
@@ -60,6 +61,7 @@ fn object(database: &Database, view: &View) -> Result<Value> {
     (object["live"], object["commits"], object["views"]) =
         (live_json(&metrics.live, log_bytes), commits_json(&metrics.commits), views_json(&metrics.views));
     object["writer"] = writer_json(database.lock_holder()?.as_ref());
+    object["leases"] = leases_json(&database.leases()?);
     object["log"] = json!({ "bytes": log_bytes });
     object["vertex_properties"] = schema_json(view.vertex_schema());
     object["edge_properties"] = schema_json(view.edge_schema());
@@ -78,6 +80,15 @@ fn object(database: &Database, view: &View) -> Result<Value> {
 /// The process that has the database open for writing; null if there is none.
 pub(super) fn writer_json(writer: Option<&LockHolder>) -> Value {
     writer.map_or(Value::Null, |writer| json!({ "process": writer.process, "program": writer.program }))
+}
+
+/// The leases on snapshots.
+pub(super) fn leases_json(leases: &[LeaseInfo]) -> Value {
+    let object = |lease: &LeaseInfo| {
+        let LockHolder { process, program } = &lease.holder;
+        json!({ "snapshot": lease.snapshot, "process": process, "program": program })
+    };
+    leases.iter().map(object).collect()
 }
 
 /// The memtable of this handle, and the WAL files on disk.
@@ -146,6 +157,17 @@ fn distinct_in_degrees(view: &View) -> Result<Option<DegreeStatistics>> {
     Ok(if is_distinct { Some(view.in_degree_statistics()?) } else { None })
 }
 
+/// Adds the processes that write the database or hold leases on its snapshots.
+fn add_processes(table: &mut ConsoleTable, database: &Database) -> Result {
+    if let Some(writer) = database.lock_holder()? {
+        table.pair("open for writing", format!("by {writer}"));
+    }
+    for LeaseInfo { snapshot, holder, .. } in database.leases()? {
+        table.pair(&format!("lease on snapshot {snapshot}"), format!("by {holder}"));
+    }
+    Ok(())
+}
+
 fn print(console: &mut Console, database: &Database, view: &View) -> Result {
     let stats = database.stats();
     let (stats, live) = (stats.storage, stats.metrics.live);
@@ -197,9 +219,7 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
     for (form, bytes) in database.prepared() {
         table.pair(&format!("  prepared, {form}"), size(bytes));
     }
-    if let Some(writer) = database.lock_holder()? {
-        table.pair("open for writing", format!("by {writer}"));
-    }
+    add_processes(&mut table, database)?;
     // Committed changes that no snapshot has yet.
     if live.delta_bytes > 0 {
         let (added, removed) = (count(live.added), count(live.removed));

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant, SystemTime};
 use anden::stats::{Observation, Observer};
 use serde_json::{Value, json};
 
-use super::info::writer_json;
+use super::info::{leases_json, writer_json};
 use crate::args::{Global, StatsArgs};
 use crate::console::{Console, ConsoleTable, count, size};
-use crate::failure::Result;
+use crate::failure::{CommandFailure, Result};
 use crate::watch::Watch;
 
 /// Places of the columns of a watched database.
@@ -18,6 +18,9 @@ const COLUMNS: [(&str, usize); 7] =
 
 /// Shows the state of a database.
 pub fn execute(global: &Global, args: &StatsArgs) -> Result {
+    if args.prometheus && global.json {
+        return Err(CommandFailure::Usage("--prometheus is a format of its own: leave out --json".into()));
+    }
     // It ends the process at the first Ctrl-C: nothing is to be cleaned up.
     let _watch = Watch::new(true);
     let mut observer = Observer::open(&args.database)?;
@@ -126,6 +129,7 @@ fn object(observed: &Observation, rates: Option<Option<&ObservedRates>>) -> Valu
         "log": { "segments": observed.log_segments, "bytes": observed.log_bytes },
         "bytes": observed.disk_bytes,
         "writer": writer_json(observed.writer.as_ref()),
+        "leases": leases_json(&observed.leases),
     });
     if let Some(rates) = rates {
         object["groups_per_second"] = json!(rates.map(|rates| rates.groups));
@@ -151,6 +155,9 @@ fn table(observed: &Observation) -> ConsoleTable {
         table.pair(&format!("  {}, {}", files.kind, number_of_files(files.files)), size(files.bytes));
     }
     table.pair(&format!("  log, {}", number_of_files(observed.log_segments)), size(observed.log_bytes));
+    for lease in &observed.leases {
+        table.pair(&format!("lease on snapshot {}", lease.snapshot), format!("by {}", lease.holder));
+    }
     table
 }
 
