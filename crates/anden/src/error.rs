@@ -74,7 +74,7 @@ pub enum Error {
         /// The message.
         reason: Reason,
     },
-    /// Another process has the database open for writing, or the process forked.
+    /// Another process has the database open for writing, or holds a lease on the snapshot; or the process forked.
     Locked(Reason),
     /// This handle cannot commit: a sync failed, a commit panicked, a batch failed half way, or another process
     /// replaced files. Reopen the database.
@@ -374,6 +374,7 @@ impl From<anden_snapshots::Error> for Error {
             Stored::NoProperty { property, .. } => Self::not_found(NotFound::Property(property), text),
             Stored::NoIndex { property } => Self::not_found(NotFound::Index(property), text),
             Stored::Exists { .. } | Stored::NameTaken { .. } | Stored::IndexExists { .. } => Self::Exists(text.into()),
+            Stored::Leased { .. } => Self::Locked(text.into()),
             Stored::ReadOnly { .. } => Self::ReadOnly(text.into()),
             Stored::OtherVersion { found, supported, .. } => {
                 Self::OtherVersion { found, supported, reason: text.into() }

@@ -10,6 +10,7 @@ mod load;
 mod make;
 mod parse;
 mod run;
+mod stats;
 mod versions;
 
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub use live::{ApplyArgs, CheckpointArgs};
 pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadHeader, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
 pub use make::{GenerateArgs, GenerateCommon, GeneratorShape};
 pub use run::{PrepareArgs, RunArgs};
+pub use stats::StatsArgs;
 pub use versions::{AppendArgs, DiffArgs, DropArgs, KindArgs, MergeArgs, RenameArgs, RetainArgs, retention_text};
 
 const TOP_EXAMPLES: &str = "\
@@ -86,6 +88,7 @@ pub enum Verb {
     Load(LoadArgs),
     Append(AppendArgs),
     Info(InfoArgs),
+    Stats(StatsArgs),
     Run(RunArgs),
     Prepare(PrepareArgs),
     Query(QueryArgs),

@@ -20,6 +20,7 @@ mod repair;
 mod rows;
 mod run;
 mod snapshots;
+mod stats;
 mod verify;
 mod versions;
 
@@ -45,6 +46,7 @@ pub fn execute(cli: Cli) -> Result {
     match cli.verb {
         Verb::Load(args) => load::execute(global, &args),
         Verb::Info(args) => info::execute(global, &args),
+        Verb::Stats(args) => stats::execute(global, &args),
         Verb::Run(args) => run::execute(global, &args),
         Verb::Prepare(args) => prepare::execute(global, &args),
         Verb::Query(args) => query::execute(global, &args),

@@ -17,6 +17,7 @@ mod source;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use anden_base::checksum::crc32c;
 use anden_base::progress::Progress;
@@ -28,6 +29,7 @@ use self::pace::CopyPace;
 use self::records::RecordCopy;
 use self::sink::{BackupSink, BackupStream, DirectorySink};
 use crate::database::Engine;
+use crate::phases::TracedPhases;
 use crate::{Error, Result};
 
 pub use repair::{RepairReport, repair, repair_in};
@@ -114,6 +116,9 @@ impl Engine {
         progress: &dyn Progress,
     ) -> Result<BackupReport> {
         self.require_here()?;
+        let _span = tracing::info_span!("backup", path = %self.path().display()).entered();
+        let begin = Instant::now();
+        let progress = &TracedPhases::new(progress);
         let pace = CopyPace::new(progress, options.limit_rate)?;
         let since = options.since.as_deref().map(|path| source::read_list(&*storage, path)).transpose()?;
         if let (Some(path), Some(list)) = (&options.since, &since) {
@@ -125,7 +130,8 @@ impl Engine {
             BackupTarget::Output(output) => Box::new(ArchiveSink::new(BackupStream::output(output))?),
         };
         let report = self.copy_to(&mut *sink, since.as_ref(), pace)?;
-        tracing::info!(path = %self.path().display(), epoch = report.epoch, bytes = report.num_bytes, "made a backup");
+        let (epoch, bytes, seconds) = (report.epoch, report.num_bytes, begin.elapsed().as_secs_f64());
+        tracing::info!(epoch, bytes, seconds, "made a backup");
         Ok(report)
     }
 

@@ -2,10 +2,13 @@
 
 mod backup;
 mod changes;
-mod inspect;
+mod lease;
+mod metrics;
+mod rolling;
 
 pub use self::backup::{repair, restore};
-pub use self::inspect::RollingWindows;
+pub use self::lease::Lease;
+pub use self::rolling::RollingWindows;
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;

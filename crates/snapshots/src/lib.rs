@@ -69,8 +69,9 @@ pub use property::{
 };
 pub use repair::{DamagedStore, Loss, RepairedStore, VertexSpan};
 pub use store::{
-    DeltaChanges, EdgeChanges, IndexDraft, IndexInfo, MergeReport, MergeScope, NewRows, SnapshotDiff, SnapshotInfo,
-    StorageStats, Store, StoredFormFile, StoredForms, WriterLock, check_first_name,
+    DeltaChanges, EdgeChanges, IndexDraft, IndexInfo, Lease, LeaseInfo, MergeReport, MergeScope, NewRows, RunningWork,
+    SnapshotDiff, SnapshotInfo, StorageStats, Store, StoredFormFile, StoredForms, WorkCounters, WorkProgress,
+    WorkStats, WriterLock, check_first_name,
 };
 pub use table::PAGE_VERTICES;
 pub use temp_file::TempFile;

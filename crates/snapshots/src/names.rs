@@ -11,6 +11,10 @@ pub(crate) const BACKUP: &str = "BACKUP";
 /// The lock file; the holder of its lock is the one writer.
 pub(crate) const LOCK: &str = "LOCK";
 
+/// The file whose bytes are locked by leases. It has no content, and is there once a lease was taken or a snapshot was
+/// dropped.
+pub(crate) const LEASES: &str = "LEASES";
+
 /// Prefix of files that are not published yet, or never will be.
 pub(crate) const TEMPORARY: &str = "tmp-";
 
@@ -136,7 +140,11 @@ pub(crate) fn is_log(name: &str) -> bool {
 /// Whether only databases create files with this name.
 pub(crate) fn is_ours(name: &str) -> bool {
     let is_temporary = |name: &str| name == MANIFEST || name.starts_with(SCRATCH) || is_data(name);
-    name == MANIFEST || name == LOCK || is_data(name) || name.strip_prefix(TEMPORARY).is_some_and(is_temporary)
+    name == MANIFEST
+        || name == LOCK
+        || name == LEASES
+        || is_data(name)
+        || name.strip_prefix(TEMPORARY).is_some_and(is_temporary)
 }
 
 #[cfg(test)]
@@ -177,7 +185,7 @@ mod tests {
         ] {
             assert!(!is_data(name), "{name:?}");
         }
-        for name in [&scratch("a b"), LOCK, MANIFEST, "tmp-MANIFEST", "tmp-base-000001-in"] {
+        for name in [&scratch("a b"), LOCK, LEASES, MANIFEST, "tmp-MANIFEST", "tmp-base-000001-in"] {
             assert!(is_ours(name), "{name:?}");
         }
         for name in ["notes.txt", "tmp-notes.txt", "tmp-LOCK", "base_of_luck", "wal-000001", "tmp-wal-000001"] {

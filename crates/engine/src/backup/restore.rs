@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use anden_base::checksum::crc32c;
 use anden_base::parallel::Pool;
@@ -15,6 +16,7 @@ use super::records::RecordCopy;
 use super::source::BackupSource;
 use crate::live::Live;
 use crate::log::{LogPlace, mark_bytes};
+use crate::phases::TracedPhases;
 use crate::{Error, Result};
 
 /// Result of a restoration.
@@ -78,6 +80,9 @@ pub fn restore_in(
     pool: &Pool,
     progress: &dyn Progress,
 ) -> Result<RestoreReport> {
+    let _span = tracing::info_span!("restore", path = %path.display()).entered();
+    let begin = Instant::now();
+    let progress: &dyn Progress = &TracedPhases::new(progress);
     let mut pace = CopyPace::new(progress, options.limit_rate)?;
     let mut restorer = Store::restore(Arc::clone(&storage), path)?;
     let open = |(number, path): (usize, &PathBuf)| BackupSource::open(&*storage, path, number, &restorer, &mut pace);
@@ -102,7 +107,8 @@ pub fn restore_in(
     let report = RestoreReport::new(&restored, manifest.id(), &log, counts)?;
     let others = log.files(&restored)?;
     restored.publish(&others)?;
-    tracing::info!(path = %path.display(), epoch, history = %report.history, "restored the database");
+    let (history, bytes, seconds) = (report.history, report.num_bytes, begin.elapsed().as_secs_f64());
+    tracing::info!(epoch, %history, bytes, seconds, "restored the database");
     Ok(report)
 }
 
