@@ -40,5 +40,5 @@ fn the_rules_hold_with_many_at_once() {
             });
         }
     });
-    assert!(check(&db, 3).unwrap() > 2 && db.commit_stats().commits > 20);
+    assert!(check(&db, 3).unwrap() > 2 && db.metrics().commits.commits > 20);
 }

@@ -114,6 +114,10 @@ LAYOUT = b"minintervallength=2\nwindowsize=3\nzetak=5\ncompressionflags=" + CODE
 for name, layout in (("default", b""), ("codes", LAYOUT)):
     lists = (HERE / "../../crates/formats/tests/bvgraph" / f"{name}.graph").read_bytes()
     seed("bvgraph", name, BVGRAPH + layout + b"\0" + lists)
+ARROW = HERE / "../../crates/formats/tests/arrow"
+for name, choice in (("lz4.feather", 11), ("polars.arrow", 9), ("dictionary.arrow", 13), ("lists.arrow", 10)):
+    seed("arrow", name.split(".")[0], bytes([choice]) + (ARROW / name).read_bytes())
+seed("arrow", "stream", b"\x0b" + (ARROW / "stream.arrows").read_bytes())
 seed("log", "untouched", b"\0")
 seed("log", "edited", b"\1" + bytes([0x48, 0, 2, 0x70, 0, 7]))
 seed("log", "cut", b"\2" + bytes([0x90]))

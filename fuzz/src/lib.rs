@@ -115,6 +115,7 @@ pub fn read_text(extension: &str, input: &[u8]) {
         vertex_properties: if choice & 8 == 0 { WantedProperties::None } else { WantedProperties::All },
         trim: choice & 16 != 0,
         comment: (choice & 32 != 0).then_some(b'#'),
+        empty_ids: choice & 65 == 65,
         ..SourceOptions::default()
     };
     let path = input_file(extension, bytes);
@@ -126,13 +127,14 @@ pub fn read_text(extension: &str, input: &[u8]) {
         };
         answer.map_err(|error| error.to_string())
     };
-    let (large, small) = (answer(64 << 10), answer(if extension == "parquet" { 4 } else { 64 }));
+    let is_columnar = matches!(extension, "parquet" | "arrow");
+    let (large, small) = (answer(64 << 10), answer(if is_columnar { 4 } else { 64 }));
     // The output of a decoder before its failure depends on the size of the reads, and the longest accepted line on the
     // blocks.
     let depends = |answer: &Result<Answer, String>| matches!(answer, Err(e) if e.contains("cannot read") || e.contains("expected lines of at most"));
-    // If a row group is read in parts, a later page is not read before the rows of an earlier one, so errors may
+    // If a row group or batch is read in parts, later bytes are not read before the rows of earlier ones, so errors may
     // differ.
-    if extension == "parquet" && (large.is_err() || small.is_err()) {
+    if is_columnar && (large.is_err() || small.is_err()) {
         assert!(large.is_err() && small.is_err(), "{large:?} {small:?}");
     } else if !depends(&large) && !depends(&small) {
         assert_eq!(large, small);

@@ -51,6 +51,7 @@ from ._anden import (
     kernels,
     load,
     open,
+    repair,
     restore,
 )
 from ._progress import set_progress, show_in_notebooks as _show_in_notebooks
@@ -91,6 +92,7 @@ __all__ = [
     "kernels",
     "load",
     "open",
+    "repair",
     "restore",
     "set_progress",
 ]

@@ -44,6 +44,7 @@ __all__ = [
     "InvalidInput",
     "Io",
     "KeyIterator",
+    "Lease",
     "Locked",
     "MemoryLimit",
     "NewEdge",
@@ -66,6 +67,7 @@ __all__ = [
     "kernels",
     "load",
     "open",
+    "repair",
     "restore",
     "run_command",
     "set_progress",
@@ -85,6 +87,9 @@ def open(
 def restore(
     path: _StrPath, *backups: _StrPath, limit_rate: int | str | None = ..., threads: int = ..., memory: int | str | None = ...
 ) -> Database: ...
+def repair(
+    database: _StrPath, to: _StrPath, *, threads: int = ..., memory: int | str | None = ...
+) -> dict[str, Any]: ...
 def create(
     path: _StrPath | None = ...,
     *,
@@ -123,6 +128,7 @@ def load(
     delimiter: str | None = ...,
     comment: str | None = ...,
     trim: bool = ...,
+    empty_ids: bool = ...,
     null: str | Sequence[str] | None = ...,
     scratch_limit: int | str | None = ...,
     columns: Sequence[str] | None = ...,
@@ -199,6 +205,7 @@ class Database:
         removed: Any = ...,
         name: str | None = ...,
         as_of: str | datetime.date | None = ...,
+        empty_ids: bool = ...,
     ) -> dict[str, Any]: ...
     def append_files(
         self,
@@ -224,6 +231,7 @@ class Database:
         delimiter: str | None = ...,
         comment: str | None = ...,
         trim: bool = ...,
+        empty_ids: bool = ...,
         null: str | Sequence[str] | None = ...,
         scratch_limit: int | str | None = ...,
         columns: Sequence[str] | None = ...,
@@ -257,7 +265,11 @@ class Database:
         connection: Any = ...,
     ) -> Any: ...
     def plot_history(db, *, ax: Axes | None = ...) -> Axes: ...
-    def stats(self) -> dict[str, dict[str, Any]]: ...
+    def lease(self, snapshot: _SnapshotId) -> Lease: ...
+    def leases(self) -> list[dict[str, Any]]: ...
+    def metrics(self) -> dict[str, Any]: ...
+    def prometheus(self, labels: Mapping[str, str] | None = ...) -> str: ...
+    def stats(self) -> dict[str, Any]: ...
     def rolling(self, k: int) -> RollingWindows: ...
     def snapshots_table(self) -> Table: ...
     @property
@@ -733,6 +745,20 @@ class Table:
 class TableIterator:
     def __iter__(self) -> TableIterator: ...
     def __next__(self) -> Table: ...
+
+@final
+class Lease:
+    @property
+    def snapshot(self) -> int: ...
+    def release(self) -> None: ...
+    def __enter__(self) -> Lease: ...
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _value: BaseException | None,
+        _traceback: TracebackType | None,
+        /,
+    ) -> bool: ...
 
 @final
 class RollingWindows:

@@ -33,6 +33,7 @@ FORMATS = {
     "csv": ".csv",
     "mtx": ".mtx",
     "parquet": ".parquet",
+    "arrow": ".arrow",
     "graphml": ".graphml",
     "gexf": ".gexf",
     "gml": ".gml",
@@ -42,15 +43,16 @@ FORMATS = {
     "gapbs": ".sg",
     "bvgraph": ".graph",
     "graphframes": "",
+    "graphar": "",
 }
 #: Formats whose vertices are numbers of rows: line N of the file of vertices is row N.
 NUMBERED = {"mtx", "gapbs", "bvgraph"}
 #: Formats that hold no weights.
 WITHOUT_WEIGHTS = {"bvgraph"}
 #: Formats that hold vertices without edges themselves.
-WITH_VERTICES = {"graphml", "gexf", "gml", "pajek", "json", "graphframes"}
+WITH_VERTICES = {"arrow", "graphml", "gexf", "gml", "pajek", "json", "graphframes", "graphar"}
 #: Formats that hold properties of edges.
-WITH_PROPERTIES = {"csv", "parquet", "graphml", "gexf", "gml", "json", "jsonl", "graphframes"}
+WITH_PROPERTIES = {"csv", "parquet", "arrow", "graphml", "gexf", "gml", "json", "jsonl", "graphframes", "graphar"}
 #: The bytes of the largest file that is read, unless the command says otherwise.
 LARGEST = 200_000_000
 
@@ -226,7 +228,7 @@ def again(view: anden.View, name: str, folder: Path) -> Iterator[str]:
     file, vertices = folder / f"graph{FORMATS[name]}", folder / "vertices.csv"
     if name == "gapbs" and view.weighted:
         file = file.with_suffix(".wsg")
-    view.export(file, format=name, vertices=None if name == "graphframes" else vertices)
+    view.export(file, format=name, vertices=None if not FORMATS[name] else vertices)
     is_text = view.database.options["ids"] == "string"
     options: dict[str, Any] = {"directed": view.directed, "undirected": not view.directed, "format": name}
     options |= {"ids": "dense" if name in NUMBERED else "string" if is_text else "integer"}

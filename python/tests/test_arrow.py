@@ -188,3 +188,12 @@ def test_csr_of_special_views(kind: str) -> None:
         view = anden.from_edges([(0, 1, 1.0), (0, 2, 5.0)], **options).view().filter(edges="weight > 2")
         offsets, targets, weights = view.csr()
         assert (offsets.tolist(), targets.tolist(), weights.tolist()) == ([0, 1, 1, 1], [2], [5.0])
+
+
+def test_lists_become_json() -> None:
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"source": [1, 2], "target": [2, 3], "tags": [["a", None], []], "sizes": [[1, 2], None]})
+    g = anden.from_arrow(table).view()
+    edge = g.edges_between(1, 2)[0]
+    assert (edge["tags"], edge["sizes"]) == ('["a",null]', "[1,2]")
+    assert g.edges_between(2, 3)[0]["tags"] == "[]"

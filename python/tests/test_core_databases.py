@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import gc
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -79,6 +80,29 @@ def test_load_takes_null_words_and_epochs(tmp_path: Path) -> None:
     assert g.edges_between(1, 2)[0].get("n") is None and g.edges_between(2, 3)[0]["n"] == 7
     assert g.edge_property("time").dtype == np.dtype("datetime64[us]")
     assert anden.load(None, tmp_path / "edges.csv", null="NA").view().edge_property("n").dtype == np.int64
+
+
+def test_empty_text_is_a_key_by_option(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\na,b\n,a\n")
+    with pytest.raises(anden.InvalidInput, match="edges.csv:3: expected a source, .*--empty-ids"):
+        anden.load(None, tmp_path / "edges.csv", ids="string")
+    with pytest.raises(anden.InvalidInput, match="--empty-ids .*--ids string"):
+        anden.load(None, tmp_path / "edges.csv", empty_ids=True)
+    db = anden.load(None, tmp_path / "edges.csv", ids="string", empty_ids=True)
+    assert db.view().neighbors("") == ["a"]
+    with pytest.raises(anden.InvalidInput, match="--empty-ids"):
+        db.append(["b"], [""])
+    db.append(["b"], [""], empty_ids=True)
+    assert db.view().neighbors("b") == [""]
+    assert anden.from_edges([("", "x")], empty_ids=True).view().has_edge("", "x")
+
+
+def test_names_of_edges_of_neptune_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("~id,~from,~to,~label\ne1,a,b,knows\n")
+    g = anden.load(None, tmp_path / "edges.csv").view()
+    assert g.edges_between("a", "b")[0]["~id"] == "e1"
+    g.export(tmp_path / "back.csv", format="neptune", vertices=tmp_path / "vertices.csv")
+    assert (tmp_path / "back.csv").read_text() == "~from,~to,~id,~label\na,b,e1,knows\n"
 
 
 def test_files_of_neo4j_and_neptune_come_back(tmp_path: Path) -> None:
@@ -183,6 +207,64 @@ def test_snapshots_merge_drop_and_retain(db: anden.Database) -> None:
     assert stats["storage"]["bytes"] > 0 and stats["commits"]["commits"] == 1
 
 
+def test_lease_keeps_a_snapshot_from_drops(tmp_path: Path) -> None:
+    db = anden.create(tmp_path / "db")
+    for key in range(3):
+        db.append([key], [key + 1], name=f"day {key}")
+    reader = anden.open(tmp_path / "db", read_only=True)
+    with reader.lease("day 0") as lease:
+        assert lease.snapshot == 2
+        reader.close()
+        held = db.leases()
+        assert [(one["snapshot"], one["process"]) for one in held] == [(2, os.getpid())]
+        with pytest.raises(anden.Locked, match="cannot drop snapshot 2: process"):
+            db.drop(2)
+    assert db.leases() == [] and repr(lease) == "Lease(snapshot=2, released)"
+    lease.release()
+    with pytest.raises(anden.Error, match="was released"), lease:
+        pass
+    db.drop(2)
+    with pytest.raises(anden.NotFound):
+        db.lease(2)
+
+
+def test_lease_of_a_killed_process_ends(tmp_path: Path) -> None:
+    db = anden.create(tmp_path / "db")
+    db.append([1], [2])
+    code = "import anden, sys; a = anden.open(sys.argv[1], read_only=True).lease(1); print(1, flush=True); input()"
+    command = [sys.executable, "-c", code, str(tmp_path / "db")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "1\\n"
+        assert [one["process"] for one in db.leases()] == [process.pid]
+        with pytest.raises(anden.Locked, match=str(process.pid)):
+            db.drop(1)
+        process.kill()
+    db.drop(1)
+
+
+def test_metrics_count_commits_and_gauge_sizes(tmp_path: Path) -> None:
+    db = anden.create(tmp_path / "db")
+    for key in range(3):
+        db.apply([anden.Update.add_edge(key, key + 1)])
+    metrics = db.metrics()
+    assert (metrics["epoch"], metrics["snapshots"], metrics["read_only"]) == (3, 1, False)
+    assert (metrics["commits"]["commits"], metrics["memtable"]["added"]) == (3, 3)
+    latencies = metrics["commits"]["latency_seconds"]
+    assert latencies["sync"]["count"] == 3 and latencies["none"]["count"] == 0
+    buckets = list(latencies["sync"]["buckets"].items())
+    assert buckets[-1] == (float("inf"), 3) and buckets == sorted(buckets)
+    assert metrics["wal"]["syncs"] > 0 and metrics["wal"]["sync_seconds"] > 0
+    assert metrics["checkpoints"]["running"] is None and metrics["write_error"] is None
+    text = db.prometheus({"database": 'a "b"'})
+    assert 'anden_commits_total{database="a \\"b\\""} 3\n' in text
+    assert "# TYPE anden_commit_latency_seconds histogram\n" in db.prometheus()
+    db.checkpoint()
+    stats = db.stats()
+    assert stats["checkpoints"]["succeeded"] == 1 and stats["storage"]["deltas"] == 1
+    reader = anden.open(tmp_path / "db", read_only=True)
+    assert reader.metrics()["read_only"] and "anden_commits_total" not in reader.prometheus()
+
+
 def test_diff_between_snapshots_and_databases(db: anden.Database) -> None:
     first = db.snapshots()[-1]
     db.append([8], [9], removed=([1], [2]))
@@ -251,6 +333,23 @@ def test_backups_name_their_parents(tmp_path: Path) -> None:
         anden.restore(tmp_path / "other")
 
 
+def test_repairs_list_what_is_lost(tmp_path: Path) -> None:
+    with anden.create(tmp_path / "db") as db:
+        db.append([1, 2], [2, 3])
+        db.checkpoint()
+    report = anden.repair(tmp_path / "db", tmp_path / "whole", threads=1)
+    assert report["losses"] == [] and report["edges"] == 2
+    with anden.open(tmp_path / "whole") as whole:
+        assert list(whole.view().neighbors(2)) == [3]
+    for file in (tmp_path / "db").glob("delta-*"):
+        file.unlink()
+    report = anden.repair(tmp_path / "db", tmp_path / "part")
+    assert {loss["kind"] for loss in report["losses"]} == {"snapshot"} and report["edges"] == 0
+    assert all(loss["text"].startswith("snapshot ") for loss in report["losses"])
+    with pytest.raises(anden.Exists):
+        anden.repair(tmp_path / "db", tmp_path / "part")
+
+
 def test_closed_databases_raise(db: anden.Database) -> None:
     g, tx = db.view(), db.transaction()
     changes = db.diff(1, 1)
@@ -266,6 +365,8 @@ def test_closed_databases_raise(db: anden.Database) -> None:
         db.prepare,
         db.verify,
         db.stats,
+        db.metrics,
+        db.prometheus,
         db.__enter__,
         lambda: db.append([1], [2]),
         lambda: db.submit([]),

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import anden
@@ -201,3 +202,63 @@ def test_graphframes_agree_with_pyarrow(tmp_path: Path) -> None:
         view.export(copy, format="graphframes")
     with pytest.raises(anden.Error, match="vertices"):
         view.export(tmp_path / "other", format="graphframes", vertices=tmp_path / "vertices.csv")
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_arrow_lists_agree_with_scipy(tmp_path: Path, directed: bool) -> None:
+    ipc: Any = pytest.importorskip("pyarrow.ipc")
+    sparse: Any = pytest.importorskip("scipy.sparse")
+    pa: Any = pytest.importorskip("pyarrow")
+    edges = pa.table({"source": [10, 10, 30, 40], "target": [20, 30, 40, 40], "weight": [0.5, 1.5, 2.5, 3.5]})
+    view = anden.load(None, edges, weights=True, directed=directed, undirected=not directed).view()
+    file = tmp_path / "graph.arrow"
+    assert view.export(file) == 4
+    table = ipc.open_file(pa.memory_map(str(file))).read_all()
+    arcs, n = table["arcs"].chunk(0), table.num_rows
+    index, weight = arcs.values.field("index"), arcs.values.field("weight")
+    matrix = sparse.csr_array((weight.to_numpy(), index.to_numpy(), arcs.offsets.to_numpy()), shape=(n, n))
+    # SciPy takes the memory of the file.
+    assert np.shares_memory(matrix.indices, index.to_numpy())
+    assert np.shares_memory(matrix.indptr, arcs.offsets.to_numpy())
+    keys = table["id"].to_pylist()
+    found = {(keys[s], keys[t]): w for s, t, w in zip(*sparse.find(matrix), strict=True)}
+    expected = dict(zip([(10, 20), (10, 30), (30, 40), (40, 40)], [0.5, 1.5, 2.5, 3.5], strict=True))
+    assert found == expected if directed else found == expected | {(t, s): w for (s, t), w in expected.items()}
+    back = anden.load(None, file, weights=True).view()
+    assert (back.directed, back.num_vertices, back.num_edges) == (directed, 4, 4)
+    assert sorted(back.edges().to_numpy()["weight"]) == [0.5, 1.5, 2.5, 3.5]
+
+
+@pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
+def test_feather_of_pyarrow_and_polars_is_read(tmp_path: Path, compression: str | None) -> None:
+    feather: Any = pytest.importorskip("pyarrow.feather")
+    pa: Any = pytest.importorskip("pyarrow")
+    pl: Any = pytest.importorskip("polars")
+    table = pa.table({"src": ["a", "b"], "dst": ["b", "c"], "since": [2020, None]})
+    feather.write_feather(table, str(tmp_path / "arrow.feather"), compression=compression or "uncompressed")
+    pl.from_arrow(table).write_ipc(tmp_path / "polars.ipc", compression=compression or "uncompressed")
+    for name in ["arrow.feather", "polars.ipc"]:
+        columns = anden.load(None, tmp_path / name, ids="string").view().edges().to_numpy()
+        assert list(zip(columns["source"], columns["target"], strict=True)) == [("a", "b"), ("b", "c")], name
+
+
+def test_graphar_agrees_with_pyarrow(tmp_path: Path) -> None:
+    pa: Any = pytest.importorskip("pyarrow")
+    pq: Any = pytest.importorskip("pyarrow.parquet")
+    edges = pa.table({"source": ["a", "c"], "target": ["b", "c"], "weight": [0.5, 1.5], "type": ["knows", "likes"]})
+    vertices = pa.table({"id": ["a", "b", "c"], "labels": ["Person", "Person", "Post"], "age": [30, None, 1]})
+    view = anden.load(None, edges, vertices=vertices, weights=True, ids="string").view()
+    folder = tmp_path / "graph"
+    assert view.export(folder, format="graphar") == 2
+    people = pq.ParquetFile(folder / "vertex/Person/properties/chunk0").read().to_pydict()
+    assert (people["_graphArVertexIndex"], people["labels"]) == ([0, 1], ["Person"] * 2)
+    assert dict(zip(people["id"], people["age"], strict=True)) == {"a": 30, "b": None}
+    lists = folder / "edge/Person_knows_Person/ordered_by_source"
+    ends = pq.ParquetFile(lists / "adj_list/part0/chunk0").read().to_pydict()
+    assert [people["id"][ends[f"_graphAr{end}Index"][0]] for end in ("Src", "Dst")] == ["a", "b"]
+    offsets = pq.ParquetFile(lists / "offset/chunk0").read().to_pydict()["_graphArOffset"]
+    assert (len(offsets), offsets[0], offsets[2]) == (3, 0, 1)
+    assert int.from_bytes((lists / "edge_count0").read_bytes(), "little") == 1
+    back = anden.load(None, folder, weights=True).view()
+    assert (back.num_vertices, back.num_edges, back.directed) == (3, 2, True)
+    assert sorted(back.edges().to_numpy()["type"]) == ["knows", "likes"]

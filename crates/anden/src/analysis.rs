@@ -2,6 +2,8 @@
 //!
 //! [`Job`](crate::Job) is the table of all kernels with all parameters.
 
+use std::time::Instant;
+
 use anden_base::VertexId;
 use anden_kernels::SourceChoice;
 use anden_kernels::bc::BcParams;
@@ -27,7 +29,7 @@ impl View {
     /// # Errors
     /// See above; a parameter outside its bounds.
     pub fn pagerank(&self, params: &PageRankParams) -> Result<Vec<f64>> {
-        Ok(self.on_all(|context, lists| anden_kernels::pagerank::pagerank(context, lists, params))?.scores)
+        Ok(self.on_all("pagerank", |context, lists| anden_kernels::pagerank::pagerank(context, lists, params))?.scores)
     }
 
     /// The number of steps from `source` to each vertex; `u32::MAX`: not reached.
@@ -37,7 +39,7 @@ impl View {
     pub fn bfs(&self, source: impl Into<Key>) -> Result<Vec<u32>> {
         // Parents would cost another array, and this method returns hops only.
         let params = BfsParams { source: self.vertex(source)?, parents: false };
-        Ok(self.on_all(|context, lists| anden_kernels::bfs::bfs(context, lists, &params))?.hops)
+        Ok(self.on_all("bfs", |context, lists| anden_kernels::bfs::bfs(context, lists, &params))?.hops)
     }
 
     /// For each vertex, the smallest id in its strongly connected component.
@@ -45,7 +47,7 @@ impl View {
     /// # Errors
     /// See above.
     pub fn scc(&self) -> Result<Vec<VertexId>> {
-        Ok(self.on_all(|context, lists| anden_kernels::scc::scc(context, lists, &SccParams::default()))?.labels)
+        Ok(self.on_all("scc", |context, lists| anden_kernels::scc::scc(context, lists, &SccParams::default()))?.labels)
     }
 
     /// The coreness of each vertex. Ignores directions, loops and parallel edges.
@@ -53,7 +55,9 @@ impl View {
     /// # Errors
     /// See above.
     pub fn kcore(&self) -> Result<Vec<u32>> {
-        Ok(self.on_all(|context, lists| anden_kernels::kcore::kcore(context, lists, &KcoreParams::default()))?.cores)
+        Ok(self
+            .on_all("kcore", |context, lists| anden_kernels::kcore::kcore(context, lists, &KcoreParams::default()))?
+            .cores)
     }
 
     /// The community of each vertex: its label, a vertex id, after at most `iterations` rounds of label propagation.
@@ -63,7 +67,7 @@ impl View {
     pub fn cdlp(&self, iterations: u32) -> Result<Vec<VertexId>> {
         // Ties between labels go to the smallest key, so results do not depend on ids.
         let params = CdlpParams { iterations, order: self.order_of_keys()? };
-        Ok(self.on_all(|context, lists| anden_kernels::cdlp::cdlp(context, lists, &params))?.labels)
+        Ok(self.on_all("cdlp", |context, lists| anden_kernels::cdlp::cdlp(context, lists, &params))?.labels)
     }
 
     /// For each vertex, the smallest id in its weakly connected component.
@@ -71,7 +75,7 @@ impl View {
     /// # Errors
     /// See above.
     pub fn wcc(&self) -> Result<Vec<VertexId>> {
-        Ok(self.on_all(|context, lists| anden_kernels::wcc::wcc(context, lists, &WccParams::default()))?.labels)
+        Ok(self.on_all("wcc", |context, lists| anden_kernels::wcc::wcc(context, lists, &WccParams::default()))?.labels)
     }
 
     /// The smallest sum of weights from `source` to each vertex; not reached: largest or infinite value. If a weight is
@@ -86,8 +90,8 @@ impl View {
         let params = SsspParams { source, weights: self.weight_statistics()?, ..SsspParams::default() };
         // Reports why a part cannot be laid out. Cached statistics leave the part unread.
         self.all_lists()?;
-        let result = on_weighted!(self, graph => anden_kernels::sssp::sssp(&self.context(), graph, &params));
-        Ok(self.explained(result)?.distances)
+        let run = || on_weighted!(self, graph => anden_kernels::sssp::sssp(&self.context(), graph, &params));
+        Ok(self.traced("sssp", || self.explained(run()))?.distances)
     }
 
     /// The betweenness centrality of each vertex, from the shortest paths that start at `sources`. Empty: from all
@@ -99,7 +103,7 @@ impl View {
         let given = sources.iter().map(|key| self.vertex(key.clone())).collect::<Result<Vec<_>>>()?;
         let sources = if given.is_empty() { SourceChoice::All } else { SourceChoice::Given(given) };
         let params = BcParams { sources };
-        Ok(self.on_all(|context, lists| anden_kernels::bc::bc(context, lists, &params))?.scores)
+        Ok(self.on_all("bc", |context, lists| anden_kernels::bc::bc(context, lists, &params))?.scores)
     }
 
     /// The number of triangles. Ignores directions, loops and parallel edges.
@@ -108,7 +112,9 @@ impl View {
     /// See above.
     pub fn triangles(&self) -> Result<u64> {
         Ok(self
-            .on_all(|context, lists| anden_kernels::triangles::triangles(context, lists, &TriangleParams::default()))?
+            .on_all("triangles", |context, lists| {
+                anden_kernels::triangles::triangles(context, lists, &TriangleParams::default())
+            })?
             .triangles)
     }
 
@@ -119,7 +125,8 @@ impl View {
     pub fn triangles_by_vertex(&self) -> Result<Vec<u64>> {
         // Only this method pays for counts by vertex.
         let params = TriangleParams { by_vertex: true, ..TriangleParams::default() };
-        let result = self.on_all(|context, lists| anden_kernels::triangles::triangles(context, lists, &params))?;
+        let result =
+            self.on_all("triangles", |context, lists| anden_kernels::triangles::triangles(context, lists, &params))?;
         Ok(result.by_vertex.unwrap_or_default())
     }
 
@@ -128,6 +135,22 @@ impl View {
     /// # Errors
     /// See above.
     pub fn lcc(&self) -> Result<Vec<f64>> {
-        Ok(self.on_all(|context, lists| anden_kernels::lcc::lcc(context, lists, &LccParams::default()))?.coefficients)
+        Ok(self
+            .on_all("lcc", |context, lists| anden_kernels::lcc::lcc(context, lists, &LccParams::default()))?
+            .coefficients)
+    }
+
+    /// Runs a kernel in a span of the crate `tracing`. Without a subscriber for details, it costs one load.
+    pub(crate) fn traced<T>(&self, kernel: &str, run: impl FnOnce() -> Result<T>) -> Result<T> {
+        if !tracing::enabled!(tracing::Level::DEBUG) {
+            return run();
+        }
+        let (vertices, edges) = (self.num_vertices(), self.num_edges());
+        let _span = tracing::debug_span!("kernel", kernel, view = self.name(), vertices, edges).entered();
+        let begin = Instant::now();
+        let result = run();
+        let (seconds, succeeded) = (begin.elapsed().as_secs_f64(), result.is_ok());
+        tracing::debug!(seconds, succeeded, "kernel ended");
+        result
     }
 }

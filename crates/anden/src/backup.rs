@@ -3,11 +3,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anden_engine::BackupTarget;
+use anden_engine::{BackupTarget, RestoreOptions};
 
 use crate::{Database, Result, Session};
 
-pub use anden_engine::{BackupId, BackupOptions, BackupReport, DatabaseId, RestoreReport};
+pub use anden_engine::{
+    BackupId, BackupOptions, BackupReport, DatabaseId, Loss, RepairReport, RestoreReport, VertexSpan,
+};
 
 /// The ending of a backup in one file.
 const ARCHIVE_ENDING: &str = ".tar.zst";
@@ -76,6 +78,7 @@ impl Database {
     /// # Errors
     /// [`Error::Exists`](crate::Error::Exists): the path. [`Error::InvalidInput`](crate::Error::InvalidInput): a source
     /// is unfinished, of another history, or does not build on those before it.
+    /// [`Error::Memory`](crate::Error::Memory): the commits of the WAL do not fit the session's budget.
     /// [`Error::Corrupt`](crate::Error::Corrupt) with the damaged file; errors of the disk; cancellation. Nothing is
     /// left behind.
     pub fn restore(
@@ -85,6 +88,39 @@ impl Database {
         session: &Session,
     ) -> Result<RestoreReport> {
         let (pool, progress) = (session.pool(), session.progress());
-        Ok(anden_engine::restore(path.as_ref(), sources, limit_rate, pool, progress)?)
+        let options = RestoreOptions { limit_rate, memory: session.memory() };
+        Ok(anden_engine::restore(path.as_ref(), sources, options, pool, progress)?)
+    }
+
+    /// Makes a database at `to` of everything that can be read of the damaged database at `from`. The damaged one is
+    /// only read, also by a user without the right to write it. The report lists what is lost; the list is empty if the
+    /// database is whole.
+    ///
+    /// If all files of the newest snapshot are whole, all snapshots are saved whose files are whole. Otherwise only the
+    /// newest one is: its lists page by page, from in-lists where out-lists are damaged. The commits of the WAL follow,
+    /// up to the first one that is damaged. The new database begins a new history.
+    ///
+    /// ```
+    /// use anden::{Database, Options, Session, Update};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let (damaged, saved) = (folder.path().join("damaged.anden"), folder.path().join("saved.anden"));
+    /// let db = Database::create(&damaged, Options::default())?;
+    /// db.apply(&[Update::add_edge(1, 2)])?;
+    /// db.close()?;
+    /// let report = Database::repair(&damaged, &saved, &Session::new(1)?)?;
+    /// assert!(report.losses.is_empty());
+    /// assert_eq!(report.saved.num_edges, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Exists`](crate::Error::Exists): `to`. [`Error::Corrupt`](crate::Error::Corrupt): nothing can be saved,
+    /// because the manifest is damaged. [`Error::InvalidInput`](crate::Error::InvalidInput): a writer changed the
+    /// database meanwhile. [`Error::Memory`](crate::Error::Memory), errors of the disk, cancellation. Nothing is left
+    /// behind.
+    pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>, session: &Session) -> Result<RepairReport> {
+        let (memory, pool, progress) = (session.memory(), session.pool(), session.progress());
+        Ok(anden_engine::repair(from.as_ref(), to.as_ref(), memory, pool, progress)?)
     }
 }

@@ -29,6 +29,18 @@ const OFFSET_BYTES: u64 = 8;
 /// Maximum number of entries, because a lookup visits all of them.
 const MAX_ENTRIES: usize = 64;
 
+/// The cache of a database at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CacheStats {
+    /// Bytes of all entries. What a kernel uses at this moment is not among them.
+    pub bytes: u64,
+    /// Number of entries: parts of snapshots, and forms that kernels prepared.
+    pub entries: usize,
+    /// Bytes that the cache may take; without a limit of the session, a share of the free memory.
+    pub limit_bytes: u64,
+}
+
 /// The cache that all views of a database share.
 #[derive(Debug, Default)]
 pub(crate) struct GraphCache(Mutex<CacheEntries>);
@@ -113,6 +125,18 @@ impl GraphCache {
         if session.memory().is_some() {
             self.shrink(0);
         }
+    }
+
+    /// The size of the cache, and its limit in this session.
+    pub(crate) fn stats(&self, session: &Session) -> CacheStats {
+        let limit_bytes = self.limit(session.cache_limit());
+        let entries = self.0.lock();
+        CacheStats { bytes: entries.num_bytes(), entries: entries.list.len(), limit_bytes }
+    }
+
+    /// The limit of a session in bytes, or else a share of the memory that would be free without the cache.
+    fn limit(&self, limit: Option<u64>) -> u64 {
+        limit.unwrap_or_else(|| (anden_base::memory::available() + self.num_bytes()) / CACHE_SHARE)
     }
 
     fn num_bytes(&self) -> u64 {
@@ -224,7 +248,7 @@ impl ViewCache {
     fn add(&self, form: CachedForm, num_bytes: u64) {
         let Some(shown) = self.shown.clone().filter(|_| !self.is_off()) else { return };
         // Measured before the lock: the free memory is read from files of the system.
-        let limit = self.limit.unwrap_or_else(|| (anden_base::memory::available() + self.num_bytes()) / CACHE_SHARE);
+        let limit = self.moment.cache.limit(self.limit);
         let mut entries = self.moment.cache.0.lock();
         if num_bytes > limit || entries.generation != self.moment.generation {
             return;

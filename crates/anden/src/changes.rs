@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anden_base::VertexId;
-use anden_engine::{CommitStats, Durability, ExclusiveCommit, LiveStats, Missing, Op};
+use anden_engine::{Durability, ExclusiveCommit, Missing, Op};
 
 use crate::snapshot::{SnapshotInfo, SnapshotTag, require_short};
 use crate::{Database, Error, Result};
@@ -225,7 +225,7 @@ impl Database {
         let tag = tag.into();
         require_short(tag.name)?;
         self.cache().yield_budget(self.session());
-        if self.live_stats().delta_bytes == 0 {
+        if self.inner().live_stats().delta_bytes == 0 {
             // With pending changes, the engine checks the budget for the whole checkpoint.
             self.session().require_writer("a snapshot", 0)?;
         }
@@ -243,16 +243,6 @@ impl Database {
     /// limit. The limit does not delay a caller that waits for a snapshot.
     pub fn set_background_write_rate(&self, bytes_per_second: Option<u64>) {
         self.inner().set_background_write_rate(bytes_per_second);
-    }
-
-    /// Counters since the database was opened: commits, conflicts, groups, latencies.
-    pub fn commit_stats(&self) -> CommitStats {
-        self.inner().commit_stats()
-    }
-
-    /// Size of the memtable and of the WAL, and the state of checkpoints.
-    pub fn live_stats(&self) -> LiveStats {
-        self.inner().live_stats()
     }
 
     /// Stops background work and makes a snapshot of the memtable, which empties the WAL. Dropping the handle also does

@@ -74,7 +74,7 @@ pub enum Error {
         /// The message.
         reason: Reason,
     },
-    /// Another process has the database open for writing, or the process forked.
+    /// Another process has the database open for writing, or holds a lease on the snapshot; or the process forked.
     Locked(Reason),
     /// This handle cannot commit: a sync failed, a commit panicked, a batch failed half way, or another process
     /// replaced files. Reopen the database.
@@ -268,7 +268,9 @@ impl Error {
 
     /// The error for a vertex `key` that is not in the graph.
     pub(crate) fn no_vertex(key: &Key) -> Self {
-        Self::not_found(NotFound::Vertex(key.clone()), format!("vertex {key} does not exist"))
+        // Without quotes, an empty key would not show.
+        let shown = if *key == Key::from("") { "\"\"".to_owned() } else { key.to_string() };
+        Self::not_found(NotFound::Vertex(key.clone()), format!("vertex {shown} does not exist"))
     }
 
     /// Converts an error of a kernel, with keys in place of vertex ids.
@@ -372,6 +374,7 @@ impl From<anden_snapshots::Error> for Error {
             Stored::NoProperty { property, .. } => Self::not_found(NotFound::Property(property), text),
             Stored::NoIndex { property } => Self::not_found(NotFound::Index(property), text),
             Stored::Exists { .. } | Stored::NameTaken { .. } | Stored::IndexExists { .. } => Self::Exists(text.into()),
+            Stored::Leased { .. } => Self::Locked(text.into()),
             Stored::ReadOnly { .. } => Self::ReadOnly(text.into()),
             Stored::OtherVersion { found, supported, .. } => {
                 Self::OtherVersion { found, supported, reason: text.into() }

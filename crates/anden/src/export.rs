@@ -141,8 +141,8 @@ fn cell(values: &Values<'_>, vertex: usize) -> VertexValue {
 impl View {
     /// Writes the graph. An undirected edge is written once. Returns the number of edges.
     ///
-    /// GraphML, GEXF, GML, Pajek, node-link JSON and serialized graphs hold every vertex; a matrix and a BVGraph count
-    /// them.
+    /// GraphML, GEXF, GML, Pajek, node-link JSON, Arrow and serialized graphs hold every vertex; a matrix and a
+    /// BVGraph count them.
     /// Edge list, CSV, Parquet and JSON lines hold only vertices with edges:
     /// [`export_vertices`](Self::export_vertices) writes all vertices to a second file.
     ///

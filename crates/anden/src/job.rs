@@ -246,7 +246,7 @@ impl Job {
         // A part is laid out above, so its cost is not charged to the kernel.
         let before = reset_heap_peak();
         let start = Instant::now();
-        let outcome = (self.kernel.run)(view, &self.parameters)?;
+        let outcome = view.traced(self.kernel.name, || (self.kernel.run)(view, &self.parameters))?;
         // Measured before the summary, which looks keys up.
         let seconds = start.elapsed().as_secs_f64();
         let peak_bytes = heap_peak().saturating_sub(before) as u64;

@@ -96,10 +96,10 @@ impl Database {
         self.session().require_writer("applying updates", 0)?;
         let start = Instant::now();
         // The counter spans the life of the handle; the report covers this file only.
-        let automatic_before = self.live_stats().automatic_checkpoints;
+        let automatic_before = self.inner().live_stats().automatic_checkpoints;
         let mut report = UpdateFileReplay::new(self, input, options, answered)?.run()?;
         report.seconds = start.elapsed().as_secs_f64();
-        report.automatic_checkpoints = self.live_stats().automatic_checkpoints - automatic_before;
+        report.automatic_checkpoints = self.inner().live_stats().automatic_checkpoints - automatic_before;
         Ok(report)
     }
 }

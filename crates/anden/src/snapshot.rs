@@ -12,11 +12,13 @@ use crate::snapshot_id::time_of;
 use crate::snapshot_period::Period;
 use crate::{Database, Error, Result, View};
 
-pub use crate::backup::{BackupId, BackupOptions, BackupReport, DatabaseId, RestoreReport};
+pub use crate::backup::{
+    BackupId, BackupOptions, BackupReport, DatabaseId, Loss, RepairReport, RestoreReport, VertexSpan,
+};
 pub use crate::diff::{Diff, DiffEdge, DiffProperty};
 pub use crate::sliding_window::SlidingWindow;
 pub use crate::snapshot_id::SnapshotId;
-pub use anden_engine::{MergeReport, Retention, SnapshotInfo, SnapshotTag, VerifyReport};
+pub use anden_engine::{Lease, LeaseInfo, MergeReport, Retention, SnapshotInfo, SnapshotTag, VerifyReport};
 
 /// Methods that change the database fail if it is open for reading only, if the disk fails, or on cancellation. The
 /// database is then unchanged.
@@ -215,7 +217,8 @@ impl Database {
     /// and the next snapshot includes them.
     ///
     /// # Errors
-    /// See above; [`Error::NotFound`]: the snapshot does not exist; [`Error::InvalidInput`]: no snapshot would be left.
+    /// See above; [`Error::NotFound`]: the snapshot does not exist; [`Error::InvalidInput`]: no snapshot would be left;
+    /// [`Error::Locked`]: a process holds a [lease](Self::lease) on it.
     pub fn drop_snapshot(&self, snapshot: impl Into<SnapshotId>) -> Result<()> {
         self.drop_snapshots(&[snapshot.into()]).map(|_| ())
     }
@@ -232,6 +235,40 @@ impl Database {
         numbers.dedup();
         self.inner().drop_snapshots(&numbers, self.session().progress())?;
         Ok(numbers)
+    }
+
+    /// Takes a lease on a snapshot, by number, name or [time](SnapshotId::Name). Until the lease is dropped, or its
+    /// process ends, no process can drop the snapshot, and retention leaves it out. Several processes may hold leases
+    /// on one snapshot. Processes that open the database only for reading take leases too.
+    ///
+    /// A view needs no lease: it keeps its files open. A lease is for the next view, in this process or in others.
+    ///
+    /// ```
+    /// use anden::{Changes, Database, Error, Options};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.append(&Changes::default().add_edge(1, 2))?;
+    /// let lease = db.lease(1)?;
+    /// assert!(matches!(db.drop_snapshot(1), Err(Error::Locked(_))));
+    /// drop(lease);
+    /// db.drop_snapshot(1)?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: the snapshot does not exist or was dropped; [`Error::InvalidInput`]: the directory cannot be
+    /// written and has no file `LEASES`, or the system has no such locks.
+    pub fn lease(&self, snapshot: impl Into<SnapshotId>) -> Result<Lease> {
+        let number = self.snapshot_number(snapshot)?;
+        Ok(self.inner().lease(number)?)
+    }
+
+    /// Returns the leases on all snapshots, of this process and others.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    pub fn leases(&self) -> Result<Vec<LeaseInfo>> {
+        Ok(self.inner().leases()?)
     }
 
     /// Gives a snapshot, by number or name, another name; `None` takes its name away. Returns its number.
@@ -259,6 +296,7 @@ impl Database {
     }
 
     /// Sets which snapshots are kept, now and after each new snapshot. Returns the numbers of those dropped now.
+    /// Snapshots with a [lease](Self::lease) stay until a later snapshot finds them without one.
     ///
     /// # Errors
     /// See above.

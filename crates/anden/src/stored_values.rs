@@ -55,6 +55,8 @@ impl Database {
         let rows = ArrowInput::new(format!("the values of {name}"), batch.schema(), vec![batch])?;
         let source = SourceOptions {
             vertices: vec![InputPath::Arrow(rows).into()],
+            // A graph with string keys may have an empty one.
+            empty_ids: self.options().keys == KeyScheme::String,
             vertex_column: Some(key.to_owned()),
             vertex_properties: WantedProperties::Named(vec![name.to_owned()]),
             ..SourceOptions::default()

@@ -177,12 +177,12 @@ impl Database {
     /// # let path = folder.path().join("calls.anden");
     /// let db = Database::create(&path, Options::default())?;
     /// db.submit_with(&[Update::add_edge(1, 2)], Durability::None)?.wait()?;
-    /// assert_eq!(db.stats().live.log_syncs, 0);
+    /// assert_eq!(db.metrics().live.log_syncs, 0);
     /// let first = db.submit_with(&[Update::add_edge(2, 3)], Durability::None)?;
     /// let second = db.submit_with(&[Update::add_edge(3, 4)], Durability::Sync)?;
     /// first.wait()?;
     /// second.wait()?;
-    /// assert_eq!(db.stats().live.log_syncs, 1);
+    /// assert_eq!(db.metrics().live.log_syncs, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -234,9 +234,9 @@ impl<'db> Transaction<'db> {
     ///     tx.set_durability(Durability::None);
     ///     tx.add_edge(1, 2)
     /// })?;
-    /// assert_eq!(db.stats().live.log_syncs, 0);
+    /// assert_eq!(db.metrics().live.log_syncs, 0);
     /// db.transact(|tx| tx.add_edge(2, 3))?;
-    /// assert_eq!(db.stats().live.log_syncs, 1);
+    /// assert_eq!(db.metrics().live.log_syncs, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_durability(&mut self, durability: Durability) {

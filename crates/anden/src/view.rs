@@ -194,13 +194,14 @@ impl View {
         self.part.as_ref().map_or(Ok(&self.graph), |part| part.lay_out(self))
     }
 
-    /// Runs a kernel on all lists.
+    /// Runs the kernel of this name on all lists.
     pub(crate) fn on_all<T>(
         &self,
+        kernel: &str,
         run: impl FnOnce(&Context<'_>, &SnapshotView) -> anden_kernels::Result<T>,
     ) -> Result<T> {
         let lists = self.all_lists()?;
-        self.explained(run(&self.context(), lists))
+        self.traced(kernel, || self.explained(run(&self.context(), lists)))
     }
 
     /// Reports damage met on the way. Damaged lists look empty.

@@ -221,7 +221,7 @@ fn check_checkpoints(path: &Path) {
     };
     let made = least("checkpoint of what a log has", |memory| {
         let database = Database::open_with(copy(memory), &OpenOptions::from(&session(memory)))?;
-        assert!(database.live_stats().delta_bytes > 1 << 20, "{:?}", database.live_stats());
+        assert!(database.metrics().live.delta_bytes > 1 << 20, "{:?}", database.metrics().live);
         let made = database.checkpoint(None);
         assert_eq!(database.snapshots().len(), num_snapshots + usize::from(made.is_ok()));
         assert_eq!(database.view()?.num_edges(), num_edges, "nothing is lost");

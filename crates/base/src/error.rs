@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::holder::LockHolder;
+
 /// An error below the graph: of the disk, or of bytes that violate their format.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -29,12 +31,12 @@ pub enum Error {
         what: String,
     },
     /// Another process, or another handle of this process, holds the lock.
-    #[error("{}: locked by {}", path.display(), holder_name(*.holder))]
+    #[error("{}: locked by {}", path.display(), holder_name(.holder))]
     Locked {
         /// The lock file.
         path: PathBuf,
-        /// Process number of the holder, if known.
-        holder: Option<u32>,
+        /// The holder, as far as it is known.
+        holder: LockHolder,
     },
     /// A name reserved for a regular file of a database belongs to another kind of file. No file was read or changed.
     #[error(
@@ -99,10 +101,11 @@ impl Error {
     }
 }
 
-fn holder_name(holder: Option<u32>) -> String {
-    match holder {
-        Some(number) if number == std::process::id() => "another handle of this process".to_owned(),
-        Some(number) => format!("another process ({number})"),
-        None => "another process".to_owned(),
+fn holder_name(holder: &LockHolder) -> String {
+    match (holder.process, &holder.program) {
+        (Some(number), _) if number == std::process::id() => "another handle of this process".to_owned(),
+        (Some(number), Some(program)) => format!("another process ({number}, {program})"),
+        (Some(number), None) => format!("another process ({number})"),
+        (None, _) => "another process".to_owned(),
     }
 }

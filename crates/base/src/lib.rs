@@ -8,6 +8,7 @@
 pub mod bitmap;
 pub mod checksum;
 mod error;
+mod holder;
 mod ids;
 pub mod mapped;
 pub mod memory;

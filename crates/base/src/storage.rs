@@ -7,14 +7,21 @@
 //! - A rename replaces its target atomically: after a crash, the name leads to the old or to the new file.
 //! - A failed sync may have dropped the data, so it is never retried.
 
+mod appended;
+mod byte_lock;
+mod byte_table;
 mod called;
 mod disk;
+mod holder;
 mod memory;
 
 use std::fmt::{self, Debug, Formatter};
 use std::path::Path;
 use std::sync::Arc;
 
+pub use crate::holder::LockHolder;
+pub use appended::{AppendedFile, GRAIN_BYTES};
+pub use byte_table::ByteLockTable;
 pub use called::CalledStorage;
 pub use disk::DiskStorage;
 pub use memory::MemoryStorage;
@@ -111,6 +118,29 @@ pub trait Storage: Debug + Send + Sync {
     fn lock(&self, path: &Path) -> Result<StorageLock> {
         self.open_dir(parent(path))?.lock(path)
     }
+    /// Locks one byte of `path` beside others that share it, without waiting, and creates the file if it does not exist.
+    /// `None`: another holder has [taken](Self::take_bytes) it. The byte need not exist.
+    ///
+    /// # Errors
+    /// Also [`Error::Io`](crate::Error::Io) of the kind `Unsupported`, if the system has no such locks.
+    fn share_byte(&self, path: &Path, offset: u64) -> Result<Option<ByteLocks>> {
+        self.open_dir(parent(path))?.share_byte(path, offset)
+    }
+    /// Locks bytes of `path` alone, without waiting, and creates the file if it does not exist. Returns the locks, and
+    /// the bytes that other holders have locked. A system without such locks has no other holder.
+    fn take_bytes(&self, path: &Path, offsets: &[u64]) -> Result<(ByteLocks, Vec<u64>)> {
+        self.open_dir(parent(path))?.take_bytes(path, offsets)
+    }
+    /// The processes that have locked these bytes of `path`, by byte. A holder that the system does not tell has no
+    /// number. Takes no lock.
+    fn byte_holders(&self, path: &Path, offsets: &[u64]) -> Result<Vec<(u64, LockHolder)>> {
+        self.open_dir(parent(path))?.byte_holders(path, offsets)
+    }
+    /// The process that holds the [`lock`](Self::lock) on `path`; `None` if no process holds it, or if the file is no
+    /// file that this process may read. Takes no lock, and so keeps no process from taking it.
+    fn lock_holder(&self, path: &Path) -> Result<Option<LockHolder>> {
+        self.open_dir(parent(path))?.lock_holder(path)
+    }
 }
 
 /// Directory of the file `path`.
@@ -172,6 +202,24 @@ impl StorageLock {
 impl Debug for StorageLock {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_tuple("StorageLock").field(&self.identity).finish()
+    }
+}
+
+/// Locks on bytes of a file, held until this value is dropped or the process ends in any way.
+pub struct ByteLocks {
+    _held: Box<dyn Send + Sync>,
+}
+
+impl ByteLocks {
+    /// Locks that dropping `held` releases.
+    pub fn new(held: Box<dyn Send + Sync>) -> Self {
+        Self { _held: held }
+    }
+}
+
+impl Debug for ByteLocks {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("ByteLocks")
     }
 }
 

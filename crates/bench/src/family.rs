@@ -22,7 +22,7 @@ use crate::gapbs::Gapbs;
 use crate::harness::{Pairs, median};
 use crate::kernels::Kernel;
 use crate::report::{Report, number};
-use matrix::{FamilyCell, PeerPairs};
+use matrix::{FamilyCell, FamilyRow, PeerPairs};
 use members::{FamilyFiles, Unfit};
 use ours::{FamilyTask, OurRuns};
 use peers::{FamilyPeer, PeerRuns, Question};
@@ -140,7 +140,8 @@ pub fn run(options: &FamilyOptions) -> Result<()> {
             cells.iter().flat_map(FamilyCell::lines).for_each(|line| report.line(line));
             report.finish();
         }
-        rows.push((member.name.clone(), cells));
+        let FamilyFiles { num_vertices, num_edges, .. } = files;
+        rows.push(FamilyRow { graph: member.name.clone(), num_vertices, num_edges, cells });
     }
     if !options.json {
         print!("{}", matrix::text(&kernels, &rows));

@@ -7,7 +7,9 @@ use std::str::FromStr;
 use anden_base::VertexId;
 use anden_base::progress::Silent;
 use anden_engine::{Engine, GraphOptions, KeyScheme, LoadOptions, SnapshotView};
-use anden_formats::{InputPath, generated, read_gapbs, write_edge_list, write_file};
+use anden_formats::{
+    InputPath, KeyKind, NoProperties, generated, read_gapbs, write_edge_list, write_file, write_parquet_edges,
+};
 use anden_graph::generate::{Generator, RmatParams};
 use anden_graph::{Csr, Graph, WeightType};
 use anyhow::{Result, bail};
@@ -99,6 +101,12 @@ impl Forms {
     }
 }
 
+/// Appends the id of a vertex as its key.
+fn id_as_key(vertex: VertexId, text: &mut Vec<u8>) -> anden_formats::Result<()> {
+    text.extend_from_slice(vertex.to_string().as_bytes());
+    Ok(())
+}
+
 /// Copies a database that no process writes, and syncs the copy.
 pub fn copy_database(from: &Path, to: &Path) -> Result<()> {
     if to.exists() {
@@ -173,13 +181,21 @@ impl<'a> Graphs<'a> {
                 }
                 Origin::Serialized(serialized) => {
                     let csr = read_gapbs(serialized, &self.setting.pool)?;
-                    let key = |vertex: VertexId, text: &mut Vec<u8>| -> anden_formats::Result<()> {
-                        text.extend_from_slice(vertex.to_string().as_bytes());
-                        Ok(())
-                    };
-                    write_file(&path, |output| write_edge_list(&csr, key, output))?;
+                    write_file(&path, |output| write_edge_list(&csr, id_as_key, output))?;
                 }
             }
+        }
+        Ok(path)
+    }
+
+    /// The graph as Parquet with one row an edge, as exports write it.
+    pub fn parquet(&self) -> Result<PathBuf> {
+        let path = self.setting.scratch.join("graph.parquet");
+        if !path.exists() {
+            let (forms, pool) = (self.plain()?, &self.setting.pool);
+            write_file(&path, |output| {
+                write_parquet_edges(forms.csr(), KeyKind::Integer, id_as_key, &NoProperties, pool, output)
+            })?;
         }
         Ok(path)
     }

@@ -1,5 +1,7 @@
 //! `load`: from a file to a durable database, against GAP's reader and the disk.
 
+mod parquet;
+
 use std::path::Path;
 
 use anden_base::memory::{reset_resident_peak, resident_peak};
@@ -7,7 +9,7 @@ use anden_base::progress::Silent;
 use anden_engine::{Engine, GraphOptions, KeyScheme, LoadOptions};
 use anden_formats::InputPath;
 use anden_graph::GraphKind;
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::gapbs::Gapbs;
 use crate::graphs::Graphs;
@@ -25,11 +27,27 @@ struct Load {
     arcs_bytes: f64,
 }
 
+/// The part that reads and loads Parquet.
+const PARQUET: &str = "parquet";
+
 /// Runs the benchmark.
 pub fn run(setting: &Setting, graphs: &Graphs<'_>, report: &mut Report) -> Result<()> {
+    match setting.kernel.as_deref() {
+        None => {
+            text_lines(setting, graphs, report)?;
+            parquet::lines(setting, graphs, report)
+        }
+        Some(PARQUET) => parquet::lines(setting, graphs, report),
+        Some(other) => bail!("{other:?}: the only part of load is {PARQUET}"),
+    }
+}
+
+fn text_lines(setting: &Setting, graphs: &Graphs<'_>, report: &mut Report) -> Result<()> {
     let text = graphs.text()?;
     // These lines come first: memory that larger loads leave in the process would count against the limit.
-    external_lines(setting, &text, report)?;
+    for (name, keys) in [("dense ids", KeyScheme::Dense), ("integer keys", KeyScheme::Integer)] {
+        external_lines(setting, &text, name, keys, report)?;
+    }
     for (name, keys, target) in [
         ("text, dense ids", KeyScheme::Dense, "speed ≥ 4: ratio ≤ 0.25"),
         ("text, integer keys", KeyScheme::Integer, "speed ≥ 2.5: ratio ≤ 0.4"),
@@ -103,20 +121,18 @@ fn serialized_lines(setting: &Setting, graphs: &Graphs<'_>, report: &mut Report)
 }
 
 /// Loads an input four times larger than the memory budget.
-fn external_lines(setting: &Setting, text: &Path, report: &mut Report) -> Result<()> {
-    let memory = std::fs::metadata(text)?.len() / 4;
-    for (name, keys) in [("dense ids", KeyScheme::Dense), ("integer keys", KeyScheme::Integer)] {
-        match load(setting, text, keys, GraphKind::Undirected, Some(memory)) {
-            Ok(load) => {
-                let peak = load.peak_bytes as f64 / 1e6;
-                let bound = format!("≤ {:.1}: a quarter of the text", memory as f64 / 1e6);
-                report.line(Line::figure(format!("in a quarter of the memory, {name}: peak"), "MB", peak, bound));
-                report.line(Line::figure(format!("in a quarter of the memory, {name}"), "s", load.seconds, ""));
-            }
-            // The vertices must fit in memory. A quarter of a tiny graph does not even hold the program.
-            Err(error) => {
-                report.line(Line::not_run(format!("in a quarter of the memory, {name}"), "s", error.to_string()));
-            }
+fn external_lines(setting: &Setting, input: &Path, name: &str, keys: KeyScheme, report: &mut Report) -> Result<()> {
+    let memory = std::fs::metadata(input)?.len() / 4;
+    match load(setting, input, keys, GraphKind::Undirected, Some(memory)) {
+        Ok(load) => {
+            let peak = load.peak_bytes as f64 / 1e6;
+            let bound = format!("≤ {:.1}: a quarter of the file", memory as f64 / 1e6);
+            report.line(Line::figure(format!("in a quarter of the memory, {name}: peak"), "MB", peak, bound));
+            report.line(Line::figure(format!("in a quarter of the memory, {name}"), "s", load.seconds, ""));
+        }
+        // The vertices must fit in memory. A quarter of a tiny graph does not even hold the program.
+        Err(error) => {
+            report.line(Line::not_run(format!("in a quarter of the memory, {name}"), "s", error.to_string()));
         }
     }
     Ok(())

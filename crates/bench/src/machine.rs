@@ -1,6 +1,6 @@
 //! The limits of the machine, measured beside the benchmarks.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anden_base::parallel::Pool;
@@ -8,6 +8,17 @@ use anden_base::storage::{DiskStorage, Storage};
 use anyhow::Result;
 
 use crate::harness::median;
+
+/// The levels and sizes in bytes of the data caches that the first core has or shares, from the innermost on; empty if
+/// the system does not tell.
+pub fn caches() -> Vec<(u32, u64)> {
+    let caches = (0..).map(|index| PathBuf::from(format!("/sys/devices/system/cpu/cpu0/cache/index{index}")));
+    let text = |dir: &Path, name| Some(std::fs::read_to_string(dir.join(name)).ok()?.trim().to_owned());
+    let levels = caches.map_while(|dir| Some((text(&dir, "type")?, text(&dir, "level")?, text(&dir, "size")?)));
+    let data = levels.filter(|(kind, ..)| kind != "Instruction");
+    data.filter_map(|(_, level, size)| Some((level.parse().ok()?, size.strip_suffix('K')?.parse::<u64>().ok()? << 10)))
+        .collect()
+}
 
 /// The bytes a second that all workers together read sequentially from memory.
 pub fn read_bandwidth(pool: &Pool) -> f64 {

@@ -124,7 +124,7 @@ struct Options {
     #[arg(long)]
     gap_pairs: Option<usize>,
     /// Measure only this kernel, by its name in the report (kernels, snapshots, live), this side (updates, tiers), or
-    /// this part (transactions, outofcore).
+    /// this part (transactions, outofcore; load has the part `parquet`).
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
     /// Measure only these parts of `snapshots`.
@@ -136,6 +136,9 @@ struct Options {
     /// A weighted social graph, for `transactions` and `updates`.
     #[arg(long, value_name = "FILE")]
     social: Option<PathBuf>,
+    /// Parquet files of edges for `load`, beside the one that it writes.
+    #[arg(long, value_name = "FILE")]
+    parquet: Vec<PathBuf>,
     /// The directory for files, which later runs use again [default: a temporary directory].
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
@@ -217,6 +220,7 @@ fn measure(options: &Options, defaults: &Defaults, names: &[&'static str]) -> Re
         parts: options.part.clone(),
         roads: options.roads.clone(),
         social: options.social.clone(),
+        parquet: options.parquet.clone(),
         scratch,
     };
     let graphs = Graphs::new(&setting);

@@ -26,6 +26,8 @@ pub struct Setting {
     /// Files with a road network and a social graph, for `transactions` and `updates`.
     pub roads: Option<PathBuf>,
     pub social: Option<PathBuf>,
+    /// Parquet files of edges, for `load`.
+    pub parquet: Vec<PathBuf>,
     /// The graph.
     pub origin: Origin,
     /// The directory for files.

@@ -10,6 +10,7 @@ mod load;
 mod make;
 mod parse;
 mod run;
+mod stats;
 mod versions;
 
 use std::path::PathBuf;
@@ -18,12 +19,13 @@ use std::sync::LazyLock;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 pub use ask::{ExportArgs, InfoArgs, Listing, Query, QueryArgs, QuestionLine, Selection, VertexDirection};
-pub use backup::{BackupArgs, RestoreArgs};
+pub use backup::{BackupArgs, RepairArgs, RestoreArgs};
 pub use index::{IndexAction, IndexArgs};
 pub use live::{ApplyArgs, CheckpointArgs};
 pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadHeader, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
 pub use make::{GenerateArgs, GenerateCommon, GeneratorShape};
 pub use run::{PrepareArgs, RunArgs};
+pub use stats::StatsArgs;
 pub use versions::{AppendArgs, DiffArgs, DropArgs, KindArgs, MergeArgs, RenameArgs, RetainArgs, retention_text};
 
 const TOP_EXAMPLES: &str = "\
@@ -86,13 +88,15 @@ pub enum Verb {
     Load(LoadArgs),
     Append(AppendArgs),
     Info(InfoArgs),
+    Stats(StatsArgs),
     Run(RunArgs),
     Prepare(PrepareArgs),
     Query(QueryArgs),
     Index(IndexArgs),
     /// Verify every checksum of a database and check all structures against each other
     ///
-    /// If anything is damaged, prints the place of the first fault and exits with status 1.
+    /// If anything is damaged, prints the place of the first fault and exits with status 1. `anden repair` then saves what
+    /// is left.
     #[command(after_help = "Examples:\n  anden verify social.anden")]
     Verify(DatabaseArgs),
     Export(ExportArgs),
@@ -107,6 +111,7 @@ pub enum Verb {
     Retain(RetainArgs),
     Backup(BackupArgs),
     Restore(RestoreArgs),
+    Repair(RepairArgs),
     /// Print shell completions
     #[command(after_help = "Examples:\n  anden completions bash > ~/.local/share/bash-completion/completions/anden")]
     Completions {

@@ -1,6 +1,8 @@
 //! Failures of a command, and their exit statuses.
 
+use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 
 use anden_base::size::size_at_least;
 
@@ -19,6 +21,18 @@ pub enum CommandFailure {
     ClosedPipe,
 }
 
+/// Damage in a database, with advice.
+#[derive(Debug)]
+struct Damage(String);
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; restore the database from a copy, or load it again from its source", self.0)
+    }
+}
+
+impl std::error::Error for Damage {}
+
 /// The result of a verb.
 pub type Result<T = ()> = std::result::Result<T, CommandFailure>;
 
@@ -34,6 +48,17 @@ impl CommandFailure {
             // The reader, such as `head`, has all lines that it wants.
             io::ErrorKind::BrokenPipe => Self::ClosedPipe,
             _ => Self::failed(format!("standard output: cannot write: {error}")),
+        }
+    }
+
+    /// Names the command that saves what is left of a damaged database.
+    #[must_use]
+    pub fn with_repair(self, database: &Path) -> Self {
+        match self {
+            Self::Failed(error) if error.downcast_ref::<Damage>().is_some() => {
+                Self::failed(format!("{error}; `anden repair {} --to NEW` saves what is left", database.display()))
+            }
+            other => other,
         }
     }
 
@@ -68,6 +93,7 @@ impl From<anden::Error> for CommandFailure {
         match error {
             anden::Error::Cancelled => Self::Cancelled,
             anden::Error::ClosedPipe => Self::ClosedPipe,
+            error @ anden::Error::Corrupt(_) => Self::Failed(Damage(error.to_string()).into()),
             error => match advice(&error) {
                 Some(advice) => Self::failed(format!("{error}; {advice}")),
                 None => Self::failed(error.to_string()),
@@ -97,7 +123,6 @@ pub fn complain(text: &str) {
 /// A hint for an error that has none.
 fn advice(error: &anden::Error) -> Option<String> {
     match error {
-        anden::Error::Corrupt(_) => Some("restore the database from a copy, or load it again from its source".into()),
         // One word, so that a shell takes the size as one argument.
         anden::Error::Memory { needed, .. } => {
             let needed = size_at_least(*needed).replace(' ', "");

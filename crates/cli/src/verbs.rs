@@ -16,9 +16,11 @@ mod load;
 mod manual;
 mod prepare;
 mod query;
+mod repair;
 mod rows;
 mod run;
 mod snapshots;
+mod stats;
 mod verify;
 mod versions;
 
@@ -45,6 +47,7 @@ pub fn execute(cli: Cli) -> Result {
     match cli.verb {
         Verb::Load(args) => load::execute(global, &args),
         Verb::Info(args) => info::execute(global, &args),
+        Verb::Stats(args) => stats::execute(global, &args),
         Verb::Run(args) => run::execute(global, &args),
         Verb::Prepare(args) => prepare::execute(global, &args),
         Verb::Query(args) => query::execute(global, &args),
@@ -65,6 +68,7 @@ pub fn execute(cli: Cli) -> Result {
         Verb::Retain(args) => versions::retain(global, &args),
         Verb::Backup(args) => backup::backup(global, &args),
         Verb::Restore(args) => backup::restore(global, &args),
+        Verb::Repair(args) => repair::execute(global, &args),
     }
 }
 

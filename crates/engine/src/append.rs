@@ -36,6 +36,7 @@ use self::requests::{AppendContext, Requests, added_by, read_source, removed_by}
 use self::vertices::RemovedVertices;
 use crate::live::{AddedRows, ChangeSet, VertexValues, WrittenSnapshot, num_edges_of};
 use crate::load::{Duplicates, Expand, IdOrder, InputReport, LoadBudget, note_on_repeated};
+use crate::phases::TracedPhases;
 use crate::{Engine, Error, Result};
 
 impl Engine {
@@ -60,7 +61,8 @@ impl Engine {
         progress: &dyn Progress,
     ) -> Result<AppendReport> {
         self.require_writer()?;
-        append(self, inputs, options, pool, progress)
+        let _span = tracing::info_span!("append", path = %self.path().display()).entered();
+        append(self, inputs, options, pool, &TracedPhases::new(progress))
     }
 
     /// As [`append`](Self::append), for changes that a program makes. Files in `options` are ignored.
@@ -75,7 +77,8 @@ impl Engine {
         progress: &dyn Progress,
     ) -> Result<AppendReport> {
         self.require_writer()?;
-        append_changes(self, changes, options, pool, progress)
+        let _span = tracing::info_span!("append", path = %self.path().display()).entered();
+        append_changes(self, changes, options, pool, &TracedPhases::new(progress))
     }
 }
 

@@ -9,6 +9,7 @@
 mod archive;
 mod pace;
 mod records;
+mod repair;
 mod restore;
 mod sink;
 mod source;
@@ -16,6 +17,7 @@ mod source;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use anden_base::checksum::crc32c;
 use anden_base::progress::Progress;
@@ -27,9 +29,11 @@ use self::pace::CopyPace;
 use self::records::RecordCopy;
 use self::sink::{BackupSink, BackupStream, DirectorySink};
 use crate::database::Engine;
+use crate::phases::TracedPhases;
 use crate::{Error, Result};
 
-pub use restore::{RestoreReport, restore, restore_in};
+pub use repair::{RepairReport, repair, repair_in};
+pub use restore::{RestoreOptions, RestoreReport, restore, restore_in};
 
 /// Where a backup goes.
 pub enum BackupTarget<'a> {
@@ -112,6 +116,10 @@ impl Engine {
         progress: &dyn Progress,
     ) -> Result<BackupReport> {
         self.require_here()?;
+        let _span = tracing::info_span!("backup", path = %self.path().display()).entered();
+        let begin = Instant::now();
+        let progress = &TracedPhases::new(progress);
+        let pace = CopyPace::new(progress, options.limit_rate)?;
         let since = options.since.as_deref().map(|path| source::read_list(&*storage, path)).transpose()?;
         if let (Some(path), Some(list)) = (&options.since, &since) {
             self.require_history(path, list)?;
@@ -121,8 +129,9 @@ impl Engine {
             BackupTarget::Archive(path) => Box::new(ArchiveSink::new(BackupStream::create(storage, &path)?)?),
             BackupTarget::Output(output) => Box::new(ArchiveSink::new(BackupStream::output(output))?),
         };
-        let report = self.copy_to(&mut *sink, since.as_ref(), CopyPace::new(progress, options.limit_rate))?;
-        tracing::info!(path = %self.path().display(), epoch = report.epoch, bytes = report.num_bytes, "made a backup");
+        let report = self.copy_to(&mut *sink, since.as_ref(), pace)?;
+        let (epoch, bytes, seconds) = (report.epoch, report.num_bytes, begin.elapsed().as_secs_f64());
+        tracing::info!(epoch, bytes, seconds, "made a backup");
         Ok(report)
     }
 

@@ -48,8 +48,8 @@ impl PendingCommit<'_> {
     pub fn into_receipt(mut self) -> CommitReceipt {
         self.is_waited_for = true;
         // A type with a destructor gives up no field, so the parts are copied.
-        let CommitReceipt { ticket, start, ref mut outcome } = self.receipt;
-        CommitReceipt { ticket, start, outcome: outcome.take() }
+        let CommitReceipt { ticket, timer, ref mut outcome } = self.receipt;
+        CommitReceipt { ticket, timer, outcome: outcome.take() }
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), CommitFailure> {
@@ -169,14 +169,14 @@ impl Engine {
         // A forked child has only a copy of the queue, and must not write into the files of its parent.
         self.require_here()?;
         let commits = self.commits();
-        let outcome = request.outcome.clone();
+        let (outcome, durability) = (request.outcome.clone(), request.durability);
         let (ticket, num_waiting) = commits.queue.submit(request);
-        let start = commits.counters.start(ticket);
+        let timer = commits.counters.start(ticket, durability);
         // A caller that submits without waiting must not fill the memory.
         if num_waiting >= MOST_WAITING {
             commits.queue.wait(ticket, |first, requests| self.commit_requests(first, requests, pool))?;
         }
-        let receipt = CommitReceipt { ticket, start, outcome };
+        let receipt = CommitReceipt { ticket, timer, outcome };
         Ok(PendingCommit { database: self, pool, receipt, is_waited_for: false })
     }
 }

@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anden_base::parallel::Pool;
 use anden_base::progress::{Progress, Silent};
-use anden_base::storage::{DiskStorage, MemoryStorage, Storage};
+use anden_base::storage::{DiskStorage, LockHolder, MemoryStorage, Storage};
 use anden_formats::InputPath;
 use anden_graph::Graph;
 use anden_snapshots::{
-    Dictionary, DictionaryKeys, EdgeChanges, GraphOptions, KeyScheme, MergeReport, MergeScope, Retention, SnapshotDiff,
-    SnapshotInfo, SnapshotTag, SnapshotView, StorageStats, Store, VerifyReport,
+    Dictionary, DictionaryKeys, EdgeChanges, GraphOptions, KeyScheme, Lease, LeaseInfo, MergeReport, MergeScope,
+    Retention, SnapshotDiff, SnapshotInfo, SnapshotTag, SnapshotView, StorageStats, Store, VerifyReport,
 };
 use parking_lot::Mutex;
 
 use crate::commit_queue::Commits;
 use crate::live::{Background, Live, LiveStats, MaintenanceHold};
 use crate::load::{LoadOptions, LoadReport};
-use crate::log::Durability;
+use crate::log::{Durability, ReadFaults};
 use crate::{Error, Io, Result};
 
 /// Attempts of a reader to find a snapshot and the WAL that belongs to it while a writer publishes.
@@ -136,6 +136,7 @@ impl Engine {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_in(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
+        let _span = tracing::info_span!("open", path = %path.display(), read_only = false).entered();
         require(&*storage, path)?;
         Self::new(Store::open(storage, path)?)
     }
@@ -162,6 +163,7 @@ impl Engine {
     /// # Errors
     /// As [`open_read_only`](Self::open_read_only).
     pub fn open_read_only_in(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
+        let _span = tracing::info_span!("open", path = %path.display(), read_only = true).entered();
         let database = Self::open_snapshots_in(storage, path)?;
         database.catch_up()?;
         Ok(database)
@@ -257,7 +259,7 @@ impl Engine {
     /// A writer may checkpoint meanwhile and remove WAL segments. It suffices that the snapshot is still the newest
     /// once all segments are open: then no segment is missing, and open files survive removal.
     fn catch_up(&self) -> Result<bool> {
-        let mut fault = None;
+        let mut faults = ReadFaults::default();
         for _ in 0..MAX_ATTEMPTS {
             self.live.rest_on_newest(&self.store);
             let log = self.live.hold_log(&self.store);
@@ -267,10 +269,9 @@ impl Engine {
             }
             let Err(error) = log.and_then(|log| self.live.follow(&log, &self.store)) else {
                 self.live.show_what_is_below();
-                return Ok(fault.is_some());
+                return Ok(faults.has_any());
             };
-            // A half-written record fails at another place each time. Only damage fails twice at one place.
-            if fault.replace(error.to_string()).as_deref() == Some(error.to_string().as_str()) {
+            if faults.is_repeated(&error) {
                 return Err(error);
             }
         }
@@ -326,10 +327,22 @@ impl Engine {
         self.background.set_write_rate(bytes_per_second);
     }
 
-    /// Counters of the memtable, the WAL and the background threads.
+    /// Counters of the memtable, the WAL and the background threads. Waits for a running commit.
     pub fn live_stats(&self) -> LiveStats {
+        self.with_background(self.live.stats())
+    }
+
+    /// As [`live_stats`](Self::live_stats), without a long wait: while a commit runs, the size of the memtable is that
+    /// of the last call.
+    pub fn live_stats_soon(&self) -> LiveStats {
+        self.with_background(self.live.stats_soon())
+    }
+
+    fn with_background(&self, live: LiveStats) -> LiveStats {
         let report = self.background.report();
         LiveStats {
+            checkpoints: self.store.checkpoints().stats(),
+            merges: self.store.merges().stats(),
             // Counters of the background come from its report, which the memtable does not know.
             automatic_checkpoints: report.num_checkpoints,
             automatic_merges: report.num_merges,
@@ -337,13 +350,23 @@ impl Engine {
             background_bytes: report.num_bytes,
             background_pauses: report.num_pauses,
             background_error: report.error.map(|error| error.to_string()),
-            ..self.live.stats()
+            ..live
         }
     }
 
     /// The epoch of the last commit that [`view`](Self::view) shows.
     pub fn epoch(&self) -> u64 {
         self.live.shown_epoch()
+    }
+
+    /// The reason why this handle writes nothing more; `None` while it may write.
+    pub fn write_error(&self) -> Option<Error> {
+        self.store.require_sound().err().map(Error::from)
+    }
+
+    /// Bytes of the snapshots' files and of the manifest.
+    pub fn snapshot_bytes(&self) -> u64 {
+        self.store.num_bytes()
     }
 
     pub(crate) fn store(&self) -> &Store {
@@ -429,6 +452,11 @@ impl Engine {
     pub fn snapshot(&self, number: u32) -> Result<SnapshotView> {
         self.require_here()?;
         Ok(self.store.snapshot(number)?)
+    }
+
+    /// The number of snapshots.
+    pub fn num_snapshots(&self) -> usize {
+        self.store.num_snapshots()
     }
 
     /// The number of the newest snapshot; `None` if there is none.
@@ -601,29 +629,40 @@ impl Engine {
     /// # Errors
     /// The disk failed.
     pub fn disk_bytes(&self) -> Result<u64> {
-        Ok(self.files(|_| true)?.1)
+        Ok(directory_files(&self.store, |_| true)?.1)
+    }
+
+    /// Takes a lease on a snapshot: until the lease is dropped, or its process ends, no process can drop the snapshot.
+    /// Retention leaves it out. A merge loses no snapshot, so it needs no lease.
+    ///
+    /// # Errors
+    /// The snapshot does not exist; the directory cannot be written and has no file `LEASES`; the system has no locks of
+    /// open files.
+    pub fn lease(&self, snapshot: u32) -> Result<Lease> {
+        self.require_here()?;
+        Ok(self.store.lease(snapshot)?)
+    }
+
+    /// The leases on all snapshots, of this process and others.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn leases(&self) -> Result<Vec<LeaseInfo>> {
+        Ok(self.store.leases()?)
+    }
+
+    /// The process that writes this database, if any does. A database in memory and a writing handle name this process.
+    /// Takes no lock.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn lock_holder(&self) -> Result<Option<LockHolder>> {
+        Ok(self.store.lock_holder()?)
     }
 
     /// The number of WAL files, and their bytes.
     fn log_files(&self) -> Result<(usize, u64)> {
-        self.files(|name| anden_snapshots::log_number(name).is_some())
-    }
-
-    /// The number of files whose names match, and their bytes.
-    fn files(&self, is_meant: impl Fn(&str) -> bool) -> Result<(usize, u64)> {
-        let storage = self.store.storage();
-        let names = storage.list(self.path())?.into_iter().filter(|name| is_meant(name));
-        let (mut num_files, mut num_bytes) = (0, 0);
-        for name in names {
-            match storage.file_len(&self.path().join(name)) {
-                // A checkpoint or merge has removed the file since it was listed.
-                Err(error) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => {}
-                // A reader works without `LOCK`. A link or a FIFO in its place holds no bytes of the database.
-                Err(anden_base::Error::NotRegular { .. }) => {}
-                len => (num_files, num_bytes) = (num_files + 1, num_bytes + len?),
-            }
-        }
-        Ok((num_files, num_bytes))
+        directory_files(&self.store, |name| anden_snapshots::log_number(name).is_some())
     }
 
     /// Sizes of the files on disk.
@@ -639,6 +678,23 @@ impl Drop for Engine {
             tracing::error!(path = %self.path().display(), %error, "no snapshot at the end of the handle");
         }
     }
+}
+
+/// The number of files in the directory whose names match, and their bytes.
+pub(crate) fn directory_files(store: &Store, is_meant: impl Fn(&str) -> bool) -> Result<(usize, u64)> {
+    let (storage, path) = (store.storage(), store.path());
+    let names = storage.list(path)?.into_iter().filter(|name| is_meant(name));
+    let (mut num_files, mut num_bytes) = (0, 0);
+    for name in names {
+        match storage.file_len(&path.join(name)) {
+            // A checkpoint or merge has removed the file since it was listed.
+            Err(error) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => {}
+            // A reader works without `LOCK`. A link or a FIFO in its place holds no bytes of the database.
+            Err(anden_base::Error::NotRegular { .. }) => {}
+            len => (num_files, num_bytes) = (num_files + 1, num_bytes + len?),
+        }
+    }
+    Ok((num_files, num_bytes))
 }
 
 /// Creates an empty store.

@@ -403,6 +403,7 @@ impl Error {
                 }
             }
             Self::Snapshots(anden_snapshots::Error::Base(error)) => base_kind(error),
+            Self::Snapshots(anden_snapshots::Error::Leased { .. }) => ErrorKind::Locked,
             Self::Snapshots(
                 anden_snapshots::Error::NotFound { .. }
                 | anden_snapshots::Error::NoSnapshot { .. }

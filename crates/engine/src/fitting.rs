@@ -124,8 +124,8 @@ pub(crate) fn fitting_key(key: &Key, scheme: KeyScheme) -> Result<Key> {
         Err(Error::invalid_vertex(key, reason))
     };
     match (scheme, key) {
-        (KeyScheme::String, Key::String(text)) if text.is_empty() || text.len() > MAX_KEY_BYTES => {
-            Err(Error::invalid_vertex(key, format!("a key has 1 to {MAX_KEY_BYTES} bytes, found {}", text.len())))
+        (KeyScheme::String, Key::String(text)) if text.len() > MAX_KEY_BYTES => {
+            Err(Error::invalid_vertex(key, format!("a key has at most {MAX_KEY_BYTES} bytes, found {}", text.len())))
         }
         (KeyScheme::String, Key::String(_)) => Ok(key.clone()),
         // In a graph with string keys, `7` and `"7"` name one vertex.
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(fitting_key(&7.into(), KeyScheme::String).unwrap(), "7".into());
         assert_eq!(fitting_key(&"7".into(), KeyScheme::Dense).unwrap(), 7.into());
         assert!(fitting_key(&"x".into(), KeyScheme::Integer).is_err());
-        assert!(fitting_key(&"".into(), KeyScheme::String).is_err());
+        assert_eq!(fitting_key(&"".into(), KeyScheme::String).unwrap(), "".into());
         assert!(fitting_key(&"x".repeat(1 << 16).into(), KeyScheme::String).is_err());
     }
 }

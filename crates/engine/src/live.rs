@@ -42,12 +42,12 @@ mod vertices;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anden_base::MAX_VERTICES;
 use anden_base::parallel::Pool;
 use anden_memtable::AdjacencyTable;
-use anden_snapshots::{Direction, GraphOptions, OverlayBase, PinnedFiles, SnapshotTag, SnapshotView, Store};
+use anden_snapshots::{Direction, GraphOptions, OverlayBase, PinnedFiles, SnapshotTag, SnapshotView, Store, WorkStats};
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 pub(crate) use apply::EdgeUpdate;
@@ -81,6 +81,8 @@ const SPARE_VERTICES: usize = 1 << 16;
 const OVERLAY_BASE_BITS: u64 = 10;
 /// Attempts to find files and the WAL that belongs to them while a writer publishes.
 const MAX_ATTEMPTS: usize = 1000;
+/// Time that a caller of statistics waits for a running commit.
+const STATS_WAIT: Duration = Duration::from_millis(100);
 /// A checkpoint is also due once the WAL has this many times the due bytes, because recovery reads it. Changes to and
 /// fro take little memory, but WAL.
 const LOG_SHARE: u64 = 16;
@@ -114,6 +116,8 @@ pub(crate) struct Live {
     durability: SharedDurability,
     /// In a reader: the LSN up to which another process's WAL is shown.
     lsn: Mutex<Option<Lsn>>,
+    /// The figures of the memtable at the last call of `stats`.
+    last_stats: Mutex<LiveStats>,
 }
 
 /// The size of the memtable, and counters since the database was opened.
@@ -128,6 +132,10 @@ pub struct LiveStats {
     pub removed: u64,
     /// Whether a checkpoint is running.
     pub is_checkpoint_running: bool,
+    /// All checkpoints of this handle, at an order or by the background.
+    pub checkpoints: WorkStats,
+    /// All merges of this handle, at an order or by the background.
+    pub merges: WorkStats,
     /// Checkpoints that the background made.
     pub automatic_checkpoints: u64,
     /// Merges that the background made.
@@ -144,8 +152,12 @@ pub struct LiveStats {
     pub log_bytes: u64,
     /// Commits that were logged since the database was opened.
     pub logged_commits: u64,
+    /// Bytes of their records that were written to the WAL's files since then.
+    pub log_written_bytes: u64,
     /// Syncs of the WAL since then.
     pub log_syncs: u64,
+    /// The time that these syncs took, directory entries included.
+    pub log_sync_time: Duration,
     /// The error of the last write or sync of the WAL, even if no commit waited for it. Unwritten records are tried
     /// again; after a failed sync, the handle writes nothing more.
     pub log_error: Option<String>,
@@ -205,6 +217,7 @@ impl Live {
     /// # Errors
     /// As [`Log::open`]; the WAL does not fit the graph.
     pub(crate) fn open(store: &Store) -> Result<Self> {
+        let _span = tracing::info_span!("recovery", epoch = store.epoch()).entered();
         let begin = Instant::now();
         let mut live = Self::new(store.epoch());
         let owner = LogOwner { storage: Arc::clone(store.storage()), id: store.id(), lock: Arc::clone(store.lock()?) };
@@ -263,7 +276,16 @@ impl Live {
     /// # Errors
     /// As [`LogPlace::read`]; the WAL does not fit the graph.
     pub(crate) fn follow(&self, log: &HeldLog<'_>, store: &Store) -> Result<()> {
+        self.follow_within(None, log, store)
+    }
+
+    /// As [`follow`](Self::follow), within a memory budget.
+    ///
+    /// # Errors
+    /// As [`follow`](Self::follow); [`Error::Memory`](crate::Error::Memory).
+    pub(crate) fn follow_within(&self, memory: Option<u64>, log: &HeldLog<'_>, store: &Store) -> Result<()> {
         let mut replay = WalReplay::new(self, store);
+        replay.memory = memory;
         // Taken out: after an error, the next call reads the whole WAL again.
         let lsn = self.lsn.lock().take();
         let read = log.read_on(self.epoch(), lsn, &mut |group| replay.add(group));
@@ -427,24 +449,36 @@ impl Live {
 
     /// The size of the memtable, and counters of the WAL.
     pub(crate) fn stats(&self) -> LiveStats {
-        let guard = self.write_guard();
+        let memtable = self.write_guard().memtable_stats();
+        *self.last_stats.lock() = memtable.clone();
+        self.with_log(memtable)
+    }
+
+    /// As [`stats`](Self::stats), without a long wait: while a commit runs, the size of the memtable is that of the
+    /// last call.
+    pub(crate) fn stats_soon(&self) -> LiveStats {
+        // One deadline for both locks: a caller that waits in the gate keeps its place for a moment only.
+        let end = Instant::now() + STATS_WAIT;
+        let guard = self.queue.try_lock_until(end).and_then(|_first| self.writer.try_lock_until(end));
+        let memtable = guard.map(|writer| WriteGuard { live: self, writer }.memtable_stats());
+        let mut last = self.last_stats.lock();
+        if let Some(memtable) = memtable {
+            *last = memtable;
+        }
+        self.with_log(last.clone())
+    }
+
+    /// These figures of the memtable, with those of the WAL.
+    fn with_log(&self, memtable: LiveStats) -> LiveStats {
         let log = self.log.as_ref().map_or_else(LogStats::default, Log::stats);
-        let of_log = LiveStats {
+        LiveStats {
             log_bytes: log.num_bytes,
             logged_commits: log.num_groups,
+            log_written_bytes: log.num_written_bytes,
             log_syncs: log.num_syncs,
+            log_sync_time: log.sync_time,
             log_error: log.failure,
-            ..LiveStats::default()
-        };
-        let Some(writer) = &*guard.writer else { return of_log };
-        let immutable = writer.immutable.as_ref();
-        let versions = || immutable.map(|immutable| &immutable.version).into_iter().chain([&writer.newest]);
-        LiveStats {
-            delta_bytes: writer.num_bytes() + immutable.map_or(0, ImmutableMemtable::num_bytes),
-            added: versions().map(|version| version.num_edges_of(AdjacencyTable::Out)).sum(),
-            removed: versions().map(|version| version.num_edges_of(AdjacencyTable::OutRemoved)).sum(),
-            is_checkpoint_running: writer.is_being_written(),
-            ..of_log
+            ..memtable
         }
     }
 
@@ -519,6 +553,20 @@ impl WriteGuard<'_> {
     fn begin_anew(&mut self, store: &Store) {
         *self.writer = None;
         self.live.set_epoch(store.epoch());
+    }
+
+    /// The figures of the memtable; zeros elsewhere.
+    fn memtable_stats(&self) -> LiveStats {
+        let Some(writer) = &*self.writer else { return LiveStats::default() };
+        let immutable = writer.immutable.as_ref();
+        let versions = || immutable.map(|immutable| &immutable.version).into_iter().chain([&writer.newest]);
+        LiveStats {
+            delta_bytes: writer.num_bytes() + immutable.map_or(0, ImmutableMemtable::num_bytes),
+            added: versions().map(|version| version.num_edges_of(AdjacencyTable::Out)).sum(),
+            removed: versions().map(|version| version.num_edges_of(AdjacencyTable::OutRemoved)).sum(),
+            is_checkpoint_running: writer.is_being_written(),
+            ..LiveStats::default()
+        }
     }
 
     /// As [`Live::num_pending_bytes`].

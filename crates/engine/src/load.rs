@@ -76,6 +76,7 @@ pub(crate) use self::options::too_large_a_sum;
 use self::spread::SnapshotSpreader;
 use self::time_split::{PeriodTag, TimeSplit};
 use crate::Result;
+use crate::phases::TracedPhases;
 
 /// The state that all steps of a load share.
 #[derive(Clone, Copy)]
@@ -111,6 +112,21 @@ impl<'a> Load<'a> {
 
 /// Loads inputs into a new database at `path`.
 pub(crate) fn load(
+    storage: Arc<dyn Storage>,
+    path: &Path,
+    inputs: &[InputPath],
+    options: &LoadOptions,
+    pool: &Pool,
+    progress: &dyn Progress,
+) -> Result<(Store, LoadReport)> {
+    let _span = tracing::info_span!("load", path = %path.display()).entered();
+    let loaded = load_inputs(storage, path, inputs, options, pool, &TracedPhases::new(progress))?;
+    let LoadReport { vertices, edges, bytes, seconds, .. } = loaded.1;
+    tracing::info!(vertices, edges, bytes, seconds, "load ended");
+    Ok(loaded)
+}
+
+fn load_inputs(
     storage: Arc<dyn Storage>,
     path: &Path,
     inputs: &[InputPath],

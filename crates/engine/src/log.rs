@@ -34,7 +34,7 @@ pub(crate) use copy::SegmentCopy;
 pub use durability::Durability;
 pub(crate) use durability::SharedDurability;
 pub(crate) use mark::mark_bytes;
-pub(crate) use read::{HeldLog, LogPlace, LoggedGroup, Lsn, WalScan};
+pub(crate) use read::{HeldLog, LogPlace, LoggedGroup, Lsn, ReadFaults, WalScan};
 
 use self::format::{GROUP_HEADER_BYTES, GroupHeader, group_bytes, seed_of};
 use self::segment::{FIRST_GROUP, WalFiles};
@@ -64,8 +64,12 @@ pub(crate) struct LogStats {
     pub(crate) num_bytes: u64,
     /// Records that were appended and not taken back.
     pub(crate) num_groups: u64,
+    /// Bytes of records that were written to its files.
+    pub(crate) num_written_bytes: u64,
     /// Syncs of the WAL, each of one file or more.
     pub(crate) num_syncs: u64,
+    /// The time that these took.
+    pub(crate) sync_time: Duration,
     /// The error of the last write or sync, if it failed.
     pub(crate) failure: Option<String>,
 }
@@ -94,6 +98,7 @@ struct WalShared {
     kept_bytes: AtomicU64,
     num_groups: AtomicU64,
     num_syncs: AtomicU64,
+    sync_nanos: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -112,6 +117,8 @@ struct WalState {
     /// The last record in a file, and the last durable one.
     written_through: u64,
     synced_through: u64,
+    /// Bytes of records that were written to files.
+    num_written_bytes: u64,
     /// When the written records are to be durable.
     sync_at: Option<Instant>,
     /// When the thread checks next; `None` while it is parked.
@@ -167,6 +174,7 @@ impl Log {
             kept_bytes: AtomicU64::new(0),
             num_groups: AtomicU64::new(0),
             num_syncs: AtomicU64::new(0),
+            sync_nanos: AtomicU64::new(0),
         });
         let this = Self { thread: LogThread::new(Arc::clone(&shared)), shared };
         // A crash may have left segments that the manifest covers.
@@ -294,11 +302,18 @@ impl Log {
     }
 
     pub(crate) fn stats(&self) -> LogStats {
+        let num_bytes = self.shared.files.lock().num_bytes();
+        let (num_written_bytes, failure) = {
+            let state = self.shared.state.lock();
+            (state.num_written_bytes, state.failure.clone())
+        };
         LogStats {
-            num_bytes: self.shared.files.lock().num_bytes(),
+            num_bytes,
             num_groups: self.shared.num_groups.load(Ordering::Relaxed),
+            num_written_bytes,
             num_syncs: self.shared.num_syncs.load(Ordering::Relaxed),
-            failure: self.shared.state.lock().failure.clone(),
+            sync_time: Duration::from_nanos(self.shared.sync_nanos.load(Ordering::Relaxed)),
+            failure,
         }
     }
 }
@@ -457,6 +472,7 @@ impl WalShared {
         match written {
             Ok(()) => {
                 state.written_through = state.written_through.max(through);
+                state.num_written_bytes += bytes.len() as u64;
                 state.failure = None;
                 bytes.clear();
                 if bytes.capacity() <= MAX_SPARE_BYTES {
@@ -501,7 +517,10 @@ impl WalShared {
             self.state.lock().failure = Some(error.to_string());
             self.lock.poison();
         };
-        unsynced.sync().inspect_err(failed)?;
+        let begin = Instant::now();
+        let synced = unsynced.sync();
+        self.sync_nanos.fetch_add(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(0), Ordering::Relaxed);
+        synced.inspect_err(failed)?;
         let mut files = self.files.lock();
         // A record is durable only in a file that the next writer finds. A checkpoint may remove segments meanwhile.
         self.lock.check_synced(files.names(&unsynced)).map_err(Into::into).inspect_err(failed)?;

@@ -1,4 +1,4 @@
-//! Events of the library, as a subscriber gets them.
+//! Events and spans of the library, as a subscriber gets them.
 //!
 //! The tests have a process of their own and run one at a time. `tracing` decides once for each place in the code
 //! whether a subscriber wants its events. A thread without a subscriber that is the first to reach a place can
@@ -10,7 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anden_base::parallel::Pool;
 use anden_base::progress::Silent;
-use anden_engine::{Engine, MergeScope, Missing, Retention, Update};
+use anden_engine::{
+    AppendOptions, BackupOptions, BackupTarget, Changes, Engine, LoadOptions, MergeScope, Missing, Retention, Update,
+    restore_in,
+};
+use anden_formats::InputPath;
 use anden_testkit::{FaultPlan, FaultStorage};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -25,9 +29,12 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Collects the events of one thread as lines: level, message, and the names of all fields.
+/// Collects the events and the spans of one thread as lines: level, message or name, and the names of all fields.
 #[derive(Clone, Default)]
-struct Collector(Arc<Mutex<Vec<String>>>);
+struct Collector {
+    events: Arc<Mutex<Vec<String>>>,
+    spans: Arc<Mutex<Vec<String>>>,
+}
 
 /// The message of an event, and the names of its fields.
 #[derive(Default)]
@@ -50,11 +57,19 @@ impl Subscriber for Collector {
         metadata.target().starts_with("anden")
     }
 
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut text = EventText::default();
+        span.record(&mut text);
+        let mut spans = self.spans.lock().unwrap();
+        spans.push(format!("{} {}:{}", span.metadata().level(), span.metadata().name(), text.fields));
+        Id::from_u64(spans.len() as u64)
     }
 
-    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record(&self, span: &Id, values: &Record<'_>) {
+        let mut text = EventText::default();
+        values.record(&mut text);
+        self.spans.lock().unwrap()[span.into_u64() as usize - 1].push_str(&text.fields);
+    }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
@@ -62,7 +77,7 @@ impl Subscriber for Collector {
         let mut text = EventText::default();
         event.record(&mut text);
         let level = *event.metadata().level();
-        self.0.lock().unwrap().push(format!("{level} {}:{}", text.message, text.fields));
+        self.events.lock().unwrap().push(format!("{level} {}:{}", text.message, text.fields));
     }
 
     fn enter(&self, _: &Id) {}
@@ -72,11 +87,20 @@ impl Subscriber for Collector {
 
 /// The events that `body` causes on this thread, up to this level.
 fn events_of<R>(level: Level, body: impl FnOnce() -> R) -> Vec<String> {
+    collected(level, body).0
+}
+
+/// The events and the spans that `body` causes on this thread, up to this level.
+fn collected<R>(level: Level, body: impl FnOnce() -> R) -> (Vec<String>, Vec<String>) {
     let collector = Collector::default();
     tracing::subscriber::with_default(collector.clone(), || drop(body()));
-    let events = collector.0.lock().unwrap();
-    let is_meant = |event: &&String| event.split(' ').next().unwrap().parse::<Level>().unwrap() <= level;
-    events.iter().filter(is_meant).cloned().collect()
+    let is_meant = |line: &&String| line.split(' ').next().unwrap().parse::<Level>().unwrap() <= level;
+    let lines = |lines: &Mutex<Vec<String>>| lines.lock().unwrap().iter().filter(is_meant).cloned().collect();
+    (lines(&collector.events), lines(&collector.spans))
+}
+
+fn spans_of<R>(level: Level, body: impl FnOnce() -> R) -> Vec<String> {
+    collected(level, body).1
 }
 
 fn commit(database: &Engine, key: u64) {
@@ -148,4 +172,67 @@ fn failures_without_a_caller_are_reported() {
     disk.set_plan(FaultPlan::CrashAt(disk.num_calls()));
     let events = events_of(Level::ERROR, || drop(database));
     assert_eq!(events.last().unwrap(), "ERROR no snapshot at the end of the handle: path error");
+}
+
+#[test]
+fn operations_of_a_writer_are_in_spans() {
+    let _alone = alone();
+    let (disk, pool) = (FaultStorage::default(), Pool::new(1).unwrap());
+    let database = Engine::create_in(Arc::new(disk.clone()), Path::new(DB), Default::default()).unwrap();
+    let commits = ["TRACE commit_group: epoch commits durability"];
+    assert_eq!(spans_of(Level::TRACE, || commit(&database, 1)), commits);
+    assert_eq!(spans_of(Level::DEBUG, || commit(&database, 2)), [""; 0]);
+    let edges: Vec<_> = (0..2000).map(|key| Update::add_edge(key, key + 1)).collect();
+    assert_eq!(spans_of(Level::TRACE, || database.apply(&edges, Missing::Lenient, &pool).unwrap()), commits);
+    let checkpoint = || database.checkpoint(None).unwrap();
+    let checkpoints = ["INFO checkpoint: epoch"];
+    assert_eq!(
+        (spans_of(Level::DEBUG, checkpoint), spans_of(Level::DEBUG, checkpoint)),
+        (checkpoints.into(), checkpoints.into())
+    );
+    let merge = |scope| database.merge(scope, &pool, &Silent).unwrap();
+    assert_eq!(spans_of(Level::DEBUG, || merge(MergeScope::Newest(2))), ["INFO merge: snapshot"]);
+    assert_eq!(spans_of(Level::DEBUG, || merge(MergeScope::All)), ["INFO merge: snapshot"]);
+    let dropped = spans_of(Level::DEBUG, || database.drop_snapshots(&[1], &Silent).unwrap());
+    assert_eq!(dropped, ["INFO drop: snapshots"]);
+    assert_eq!(spans_of(Level::DEBUG, || database.retain(Retention::Last(1)).unwrap()), ["INFO retention: retention"]);
+    let changes = Changes::default().add_edge(7, 8);
+    let append = || database.append_changes(&changes, &AppendOptions::default(), &pool, &Silent).unwrap();
+    assert_eq!(spans_of(Level::INFO, append), ["INFO append: path"]);
+    drop(database);
+    let open = || Engine::open_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+    assert_eq!(spans_of(Level::DEBUG, open), ["INFO open: path read_only", "INFO recovery: epoch"]);
+    let open = || Engine::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+    assert_eq!(spans_of(Level::DEBUG, open), ["INFO open: path read_only"]);
+}
+
+#[test]
+fn long_work_has_a_span_for_each_phase() {
+    let _alone = alone();
+    let (disk, pool) = (FaultStorage::default(), Pool::new(1).unwrap());
+    let storage = || Arc::new(disk.clone());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("edges.txt");
+    std::fs::write(&file, "1 2\n2 3\n").unwrap();
+    let options = LoadOptions::default();
+    let load =
+        || Engine::load_in(storage(), Path::new(DB), &[InputPath::File(file)], &options, &pool, &Silent).unwrap();
+    let (events, spans) = collected(Level::DEBUG, load);
+    assert_eq!(spans[0], "INFO load: path");
+    let num_phases = spans.iter().filter(|span| span.starts_with("DEBUG phase: name")).count();
+    let is_end = |event: &&String| *event == "DEBUG phase ended: seconds";
+    assert!(num_phases > 1 && events.iter().filter(is_end).count() == num_phases, "{spans:?}: {events:?}");
+    assert!(events.contains(&"INFO load ended: vertices edges bytes seconds".into()), "{events:?}");
+    let database = Engine::open_in(storage(), Path::new(DB)).unwrap();
+    let target = || BackupTarget::Directory("copy".into());
+    let backup = || database.backup_in(storage(), target(), &BackupOptions::default(), &Silent).unwrap();
+    let (events, spans) = collected(Level::DEBUG, backup);
+    assert_eq!(spans, ["INFO backup: path", "DEBUG phase: name total", "DEBUG phase: name"]);
+    assert!(events.contains(&"INFO made a backup: epoch bytes seconds".into()), "{events:?}");
+    let restore = || restore_in(storage(), Path::new("new"), &["copy".into()], None, &pool, &Silent).unwrap();
+    let (events, spans) = collected(Level::DEBUG, restore);
+    assert!(spans[0] == "INFO restore: path" && spans.len() > 2, "{spans:?}");
+    assert!(events.contains(&"INFO restored the database: epoch history bytes seconds".into()), "{events:?}");
+    // Without a subscriber for details, phases make no spans.
+    assert_eq!(spans_of(Level::INFO, || database.checkpoint(None).unwrap()), ["INFO checkpoint: epoch"]);
 }

@@ -1,13 +1,15 @@
 //! A child forked from a writer cannot write, ends without waiting for its parent's threads, and keeps no lock that its
 //! parent released.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anden_base::parallel::Pool;
-use anden_engine::{Durability, Engine, ErrorKind, Missing, Update};
+use anden_base::progress::Silent;
+use anden_engine::{Durability, Engine, ErrorKind, MergeScope, Missing, Retention, Update};
 use anden_graph::Graph;
 use anden_snapshots::GraphOptions;
-use anden_testkit::holds_within;
+use anden_testkit::{holds_within, wait_until};
 
 fn edge(source: u64, target: u64) -> Update {
     Update::add_edge(source, target)
@@ -113,4 +115,78 @@ fn closed_database_is_unlocked_despite_forked_child() {
     child.kill();
     child.wait();
     opened.unwrap();
+}
+
+/// A database with the snapshots 1 to 4.
+fn with_snapshots(path: &Path) -> Engine {
+    let (database, pool) = (Engine::create(path, GraphOptions::default()).unwrap(), Pool::new(1).unwrap());
+    for key in 1..4 {
+        database.apply(&[edge(key, key + 1)], Missing::Lenient, &pool).unwrap();
+        database.checkpoint(None).unwrap();
+    }
+    database
+}
+
+fn numbers(database: &Engine) -> Vec<u32> {
+    database.snapshots().iter().map(|snapshot| snapshot.number).collect()
+}
+
+#[test]
+fn lease_of_another_process_ends_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, ready) = (directory.path().join("g"), directory.path().join("ready"));
+    let database = with_snapshots(&path);
+    let Some(child) = Child::fork() else {
+        // A reader, which opens the database anew.
+        let reader = Engine::open_read_only(&path).unwrap();
+        let leases = [reader.lease(2).unwrap(), reader.lease(2).unwrap()];
+        std::fs::write(&ready, "").unwrap();
+        std::thread::sleep(Duration::from_secs(60));
+        drop(leases);
+        exit(Some("no signal killed it"))
+    };
+    wait_until("the child has its leases", || ready.exists());
+    let leases = database.leases().unwrap();
+    let is_of_child = |number| leases.iter().all(|lease| lease.snapshot == 2 && lease.holder.process == Some(number));
+    assert!(leases.len() == 2 && is_of_child(child.0 as u32), "{leases:?}");
+    let refused = database.drop_snapshots(&[1, 2], &Silent).unwrap_err();
+    let text = refused.to_string();
+    assert_eq!(refused.kind(), ErrorKind::Locked, "{text}");
+    assert!(text.contains("cannot drop snapshot 2: process ") && text.contains(&child.0.to_string()), "{text}");
+    assert_eq!(numbers(&database), [1, 2, 3, 4], "none is dropped");
+    // A merge loses no snapshot, so a lease does not stop it.
+    database.merge(MergeScope::All, &Pool::new(1).unwrap(), &Silent).unwrap();
+    assert_eq!(database.retain(Retention::Last(1)).unwrap(), [1, 3]);
+    database.checkpoint(None).unwrap();
+    assert_eq!(numbers(&database), [2, 5], "retention leaves it out");
+    assert_eq!(database.snapshot(2).unwrap().num_edges(), 1);
+    child.kill();
+    child.wait();
+    assert!(database.leases().unwrap().is_empty());
+    database.checkpoint(None).unwrap();
+    assert_eq!(numbers(&database), [6], "the next snapshot drops it");
+    assert_eq!(database.lease(2).unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn forked_child_ends_no_lease_of_its_parent() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, ready) = (directory.path().join("g"), directory.path().join("ready"));
+    let database = with_snapshots(&path);
+    let lease = database.lease(1).unwrap();
+    let Some(child) = Child::fork() else {
+        drop(lease);
+        std::fs::write(&ready, "").unwrap();
+        std::thread::sleep(Duration::from_secs(60));
+        exit(Some("no signal killed it"))
+    };
+    wait_until("the child has dropped its copy", || ready.exists());
+    let refused = database.drop_snapshots(&[1], &Silent);
+    drop(lease);
+    // The living child shares the open file.
+    let dropped = database.drop_snapshots(&[1], &Silent);
+    child.kill();
+    child.wait();
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Locked);
+    dropped.unwrap();
 }

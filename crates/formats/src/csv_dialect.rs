@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use anden_graph::WeightType;
 use anden_graph::property::{PropertySchema, PropertyType, PropertyValue};
 
-use crate::options::{LABELS_PROPERTY, TYPE_PROPERTY};
+use crate::options::{EDGE_NAME_PROPERTY, LABELS_PROPERTY, TYPE_PROPERTY};
 
 /// The name of the column of weights.
 const WEIGHT: &str = "weight";
@@ -20,7 +20,8 @@ pub enum CsvDialect {
     Plain,
     /// `neo4j-admin import`: `:START_ID,:END_ID,:TYPE` and `id:ID,:LABEL`. Whole numbers have the type `long`.
     Neo4j,
-    /// The bulk loader of Neptune: `~from,~to,~label,~id` and `~id,~label`. The last column of edges numbers them.
+    /// The bulk loader of Neptune: `~from,~to,~label,~id` and `~id,~label`. Edges without a property `~id` get their
+    /// numbers in the last column.
     Neptune,
 }
 
@@ -42,10 +43,11 @@ impl CsvDialect {
         names.extend(schema.iter().map(|column| match (self, column) {
             (Self::Neo4j, (TYPE_PROPERTY, PropertyType::String)) => ":TYPE".to_owned(),
             (Self::Neptune, (TYPE_PROPERTY, PropertyType::String)) => "~label".to_owned(),
+            (Self::Neptune, (EDGE_NAME_PROPERTY, _)) => EDGE_NAME_PROPERTY.to_owned(),
             (_, (name, property_type)) => self.property_name(name, property_type),
         }));
-        if self.has_edge_numbers() {
-            names.push("~id".to_owned());
+        if self.has_edge_numbers(schema) {
+            names.push(EDGE_NAME_PROPERTY.to_owned());
         }
         names
     }
@@ -78,9 +80,14 @@ impl CsvDialect {
         if self == Self::Plain { &[KEY] } else { &[] }
     }
 
+    /// The property that names each edge, which must not be null.
+    pub(crate) fn edge_name(self, schema: &PropertySchema) -> Option<usize> {
+        schema.find(EDGE_NAME_PROPERTY).filter(|_| self == Self::Neptune)
+    }
+
     /// Whether the last column of edges numbers them.
-    pub(crate) fn has_edge_numbers(self) -> bool {
-        self == Self::Neptune
+    pub(crate) fn has_edge_numbers(self, schema: &PropertySchema) -> bool {
+        self == Self::Neptune && self.edge_name(schema).is_none()
     }
 
     /// The name of a property with its type.

@@ -126,6 +126,24 @@ impl<W: Weight> EdgeRows<W> {
         source: VertexId,
     ) -> Result<(), E> {
         let first = self.targets.len();
+        self.push_arcs(graph, properties, source)?;
+        // Both ends hold an undirected edge, and only the lower end keeps it.
+        if graph.graph_kind() == GraphKind::Undirected {
+            self.keep_from(first, source);
+        }
+        Ok(())
+    }
+
+    /// Appends the whole out-list of a vertex, also the arcs of undirected edges at their upper ends.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub(crate) fn push_arcs<G: WeightedEdges, E>(
+        &mut self,
+        graph: &G,
+        properties: &impl WrittenProperties<E>,
+        source: VertexId,
+    ) -> Result<(), E> {
         // Read first, because `push_rows` fixes the order of the list for later reads.
         let has_rows = !properties.edge_schema().is_empty();
         if has_rows {
@@ -143,10 +161,6 @@ impl<W: Weight> EdgeRows<W> {
         if has_rows {
             // A list that turned out damaged has fewer rows or targets. `Graph::check` reports the damage.
             self.rows.resize(self.targets.len(), 0);
-        }
-        // Both ends hold an undirected edge, and only the lower end keeps it.
-        if graph.graph_kind() == GraphKind::Undirected {
-            self.keep_from(first, source);
         }
         self.sources.resize(self.targets.len(), source);
         Ok(())
@@ -168,6 +182,7 @@ impl<W: Weight> EdgeRows<W> {
             }
             kept += 1;
         }
+        self.sources.truncate(kept);
         self.targets.truncate(kept);
         self.weights.truncate(kept);
         self.rows.truncate(kept);

@@ -75,7 +75,8 @@ mod tests {
         assert_eq!(format("a.CSV"), Ok(ExportFormat::CSV));
         assert_eq!(format("a.wsg"), Ok(ExportFormat::WEIGHTED_GAPBS));
         let expected = "cannot write edges: '.dot' is the ending of a DOT file, which is not written (k.dot); use .txt, \
-            .el, .wel, .e, .csv, .mtx, .parquet, .graphml, .sg, .wsg, .gexf, .gml, .net, .json, .jsonl or .ndjson";
+            .el, .wel, .e, .csv, .mtx, .parquet, .arrow, .feather, .graphml, .sg, .wsg, .gexf, .gml, .net, .json, \
+            .jsonl or .ndjson";
         assert_eq!(format("k.dot"), Err(expected.to_owned()));
         assert!(format("k.csv.gz").unwrap_err().contains("'.gz' is the ending of a compressed file"));
         assert!(format("k.xlsx").unwrap_err().contains("'.xlsx' is the ending of an Excel workbook"));

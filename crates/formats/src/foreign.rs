@@ -52,7 +52,12 @@ static TABLE: &[ForeignFormat] = &[
     foreign("a file compressed with compress", &["z"], |b| starts(b, &[b"\x1f\x9d"]), DECOMPRESS),
     foreign("a file compressed with lzma", &["lzma"], |b| starts(b, &[b"\x5d\0\0"]), DECOMPRESS),
     foreign("a file compressed with Brotli", &["br"], |_| false, DECOMPRESS),
-    foreign("an Arrow file", &["arrow", "feather", "ipc", "arrows"], is_arrow, TO_PARQUET),
+    foreign(
+        "a Feather file of version 1",
+        &[],
+        |b| starts(b, &[b"FEA1"]) && has_nul(b, 64),
+        "write it again with version 2, as pyarrow does",
+    ),
     foreign("an ORC file", &["orc"], |b| starts(b, &[b"ORC"]) && has_nul(b, 4096), TO_PARQUET),
     foreign("an Avro file", &["avro"], |b| starts(b, &[b"Obj\x01"]), TO_PARQUET),
     foreign("an HDF5 file", &["h5", "hdf5", "hdf", "he5"], |b| starts(b, &[b"\x89HDF\r\n\x1a\n"]), TO_CSV),
@@ -200,12 +205,6 @@ fn is_numpy_archive(bytes: &[u8]) -> bool {
     bytes.starts_with(b"PK\x03\x04") && name.ends_with(b".npy")
 }
 
-/// Matches the file format, the stream format with its marker and length, and Feather version 1.
-fn is_arrow(bytes: &[u8]) -> bool {
-    let is_marked = starts(bytes, &[b"FEA1", b"\xff\xff\xff\xff"]) && has_nul(bytes, 64);
-    is_marked || bytes.starts_with(b"ARROW1\0\0")
-}
-
 /// Matches protocols 2 to 5. Older ones are text that an edge list may begin with.
 fn is_pickle(bytes: &[u8]) -> bool {
     matches!(bytes, [0x80, 2..=5, ..])
@@ -290,7 +289,10 @@ fn is_utf16(bytes: &[u8]) -> bool {
 fn is_unknown_binary(bytes: &[u8]) -> bool {
     let is_compressed = Compression::of_content(bytes).is_some();
     // These formats contain zero bytes as well, and Anden reads them.
-    let is_known = is_compressed || bytes.starts_with(crate::parquet::MAGIC) || bytes.first().is_some_and(|&b| b <= 1);
+    let is_known = is_compressed
+        || bytes.starts_with(crate::parquet::MAGIC)
+        || crate::arrow_file::is_likely(bytes)
+        || bytes.first().is_some_and(|&b| b <= 1);
     !is_known && has_nul(bytes, 16)
 }
 

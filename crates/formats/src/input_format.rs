@@ -91,8 +91,8 @@ pub(crate) trait InputFormat: Sync {
         None
     }
 
-    /// Whether a folder has this format, and its files say that keys are text.
-    fn has_text_keys(&self, _folder: &Path) -> bool {
+    /// Whether a file or folder has this format, and says that keys are text.
+    fn has_text_keys(&self, _path: &Path) -> bool {
         false
     }
 

@@ -12,8 +12,8 @@ use crate::{Error, InputPath, Result, readers};
 
 impl SourceOptions {
     /// The type of keys for these inputs if the caller states none. Keys are text with key spaces, if a header such as
-    /// `:ID` or `~id` stands above keys that are not numbers, and if columns of GraphFrames say so. Other
-    /// keys are numbers.
+    /// `:ID` or `~id` stands above keys that are not numbers, and if a file or folder such as that of
+    /// GraphFrames says so. Other keys are numbers.
     ///
     /// Reads the beginning of each file. Faults of files are left to [`Source::open`](crate::Source::open).
     pub fn usual_keys(&self, inputs: &[InputPath]) -> KeyKind {
@@ -26,7 +26,7 @@ impl SourceOptions {
         let mut before: Option<StatedKeys> = None;
         for path in self.paths(inputs) {
             let InputPath::File(path) = path else { continue };
-            if path.is_dir() && readers::has_text_keys(path) {
+            if (path.is_dir() || is_file(path)) && readers::has_text_keys(path) {
                 return KeyKind::String;
             }
             let (of_file, has_text) = if let Some(table) = self.parquet_table(path, has_relations) {

@@ -15,7 +15,8 @@ pub trait FieldKey: Copy + Send + Sync + 'static {
     /// A description of valid keys, for messages.
     const RANGE: &'static str;
 
-    /// The key in `text[start..start + len]`; `None` if that is not a key of this type.
+    /// The key in `text[start..start + len]`; `None` if that is not a key of this type. Empty text is a string key;
+    /// readers take it as one [if the caller allows it](crate::SourceOptions::empty_ids).
     fn from_text(text: &[u8], start: usize, len: usize) -> Option<Self>;
 
     /// The key of bytes that the text does not contain. Spans append the bytes to `extra`, which will follow `base`
@@ -79,11 +80,11 @@ impl FieldKey for u64 {
 
 impl FieldKey for Span {
     const KIND: KeyKind = KeyKind::String;
-    const RANGE: &'static str = "text in UTF-8, of 1 to 65535 bytes";
+    const RANGE: &'static str = "text in UTF-8, of 1 to 65535 bytes (0 with --empty-ids)";
 
     fn from_text(text: &[u8], start: usize, len: usize) -> Option<Self> {
         let bytes = text.get(start..)?.get(..len)?;
-        if bytes.is_empty() || len > MAX_KEY_BYTES || std::str::from_utf8(bytes).is_err() {
+        if len > MAX_KEY_BYTES || std::str::from_utf8(bytes).is_err() {
             return None;
         }
         // A span has 32 bits for its start, so the text of a block ends at 4 GB.

@@ -79,8 +79,11 @@ impl From<&EdgeInput> for Said {
     }
 }
 
-/// Refuses empty names, and key spaces for numeric keys.
+/// Refuses empty names, and key spaces and empty keys where keys are numbers.
 pub(crate) fn check(options: &SourceOptions) -> Result<()> {
+    if options.empty_ids && options.keys != KeyKind::String {
+        return Err(Error::Parameter("--empty-ids takes empty text as a key: it needs --ids string".into()));
+    }
     let of_vertices = options.vertices.iter().map(|input| &input.space);
     let of_edges = options.edges.iter().flat_map(|input| [&input.source_space, &input.target_space]);
     for space in of_vertices.chain(of_edges).flatten() {

@@ -17,7 +17,9 @@
 
 #![forbid(unsafe_code)]
 
+mod arrow_file;
 mod arrow_input;
+mod arrow_layout;
 mod blocks;
 mod bvgraph;
 mod chunk;
@@ -33,7 +35,9 @@ mod error;
 mod foreign;
 mod format;
 pub mod generated;
+mod graphar_layout;
 mod gzip_members;
+mod indexed_edges;
 mod input_format;
 mod input_keys;
 mod json;
@@ -66,8 +70,10 @@ mod unnamed_columns;
 mod update_columns;
 mod updates;
 mod write;
+mod write_arrow;
 mod write_elements;
 mod write_gapbs;
+mod write_graphar;
 mod write_graphml;
 mod write_mtx;
 mod write_parquet;

@@ -14,6 +14,8 @@ use crate::{Error, Result};
 pub const TYPE_PROPERTY: &str = "type";
 /// The vertex property that holds the labels, separated by `;`.
 pub const LABELS_PROPERTY: &str = "labels";
+/// The edge property that holds the `~id` of Neptune. No other tool has such a name, so it clashes with no property.
+pub(crate) const EDGE_NAME_PROPERTY: &str = "~id";
 /// The separator of labels in [`LABELS_PROPERTY`].
 pub const LABEL_SEPARATOR: char = ';';
 
@@ -144,6 +146,8 @@ pub struct SourceOptions {
     pub weights: Option<WeightType>,
     /// The type of the keys.
     pub keys: KeyKind,
+    /// Whether empty text is a string key. Otherwise it is a fault, because an empty field is mostly a missing value.
+    pub empty_ids: bool,
     /// The treatment of a faulty line.
     pub on_error: OnError,
     /// The source column under a header; `None`: detected by name, or one of the two columns beside a weight.
@@ -223,6 +227,11 @@ impl SourceOptions {
         }
     }
 
+    /// Whether a text may be a key as far as its length says.
+    pub(crate) fn may_be_key(&self, text: &[u8]) -> bool {
+        self.empty_ids || !text.is_empty()
+    }
+
     /// Whether a text is a word that means null.
     pub(crate) fn is_null_word(&self, text: &[u8]) -> bool {
         self.null_words.iter().any(|word| word.as_bytes() == text)
@@ -241,6 +250,7 @@ impl Default for SourceOptions {
             graph_kind: None,
             weights: None,
             keys: KeyKind::default(),
+            empty_ids: false,
             on_error: OnError::default(),
             source_column: None,
             target_column: None,

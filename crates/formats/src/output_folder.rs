@@ -29,10 +29,10 @@ pub(crate) struct FolderFile<'a> {
 }
 
 impl<'a> OutputFolder<'a> {
-    /// Makes a folder within this one.
+    /// Makes a folder within this one, and those above it.
     pub(crate) fn create_folder(&self, name: &str) -> Result<()> {
         let failed = |e| anden_base::Error::io("create", &self.path.join(name), e);
-        Ok(std::fs::create_dir(self.temporary.join(name)).map_err(failed)?)
+        Ok(std::fs::create_dir_all(self.temporary.join(name)).map_err(failed)?)
     }
 
     /// Creates a file; `name` may lie in a folder within this one.

@@ -16,9 +16,9 @@ mod property;
 mod rows;
 mod schema;
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,10 +26,12 @@ use parquet::file::metadata::{ParquetMetaDataOptions, ParquetMetaDataReader, Par
 
 use self::schema::{ParquetLeaf, RowGroup};
 use crate::{Error, Result};
-use anden_base::message::shown;
+use anden_base::message::{list_of, shown};
+use anden_base::storage::{FileIdentity, FileStamp};
+use anden_graph::property::PropertyType;
 
 pub(crate) use self::layout::RowLayout;
-pub(crate) use self::rows::{bytes_of, read_rows};
+pub(crate) use self::rows::{bytes_of, read_column, read_rows};
 
 /// The first and the last bytes of a file.
 pub(crate) const MAGIC: &[u8; 4] = b"PAR1";
@@ -37,13 +39,30 @@ pub(crate) const MAGIC: &[u8; 4] = b"PAR1";
 const ROWS_PER_BYTE: u64 = 16 << 10;
 const FREE_ROWS: u64 = 1 << 20;
 
-/// An open file with its footer.
+/// A file with its footer.
 #[derive(Debug)]
 pub(crate) struct ParquetFile {
     path: PathBuf,
-    file: Arc<File>,
+    bytes: ParquetBytes,
     leaves: Vec<ParquetLeaf>,
     groups: Vec<RowGroup>,
+}
+
+/// The place of the bytes of a file.
+#[derive(Debug)]
+enum ParquetBytes {
+    /// At the path, which each read opens again: a table may have more parts than a process may have open files. The
+    /// stamp tells whether the path still leads to the file whose footer was read.
+    Named(FileStamp),
+    /// In a copy without a name.
+    Unnamed(Arc<File>),
+}
+
+fn stamp_of(metadata: &Metadata) -> FileStamp {
+    let modified = [metadata.mtime() as u64, metadata.mtime_nsec() as u64];
+    // The time of a change of names does not count: a file may be renamed or linked meanwhile.
+    let mark = [metadata.len(), modified[0], modified[1], 0, 0];
+    FileStamp::new(FileIdentity::new(metadata.dev(), metadata.ino()), mark)
 }
 
 /// Consecutive rows of a row group.
@@ -61,14 +80,15 @@ impl RowRange {
 }
 
 impl ParquetFile {
-    /// Opens a file and reads its footer.
+    /// Reads the footer of an open file, or of an open copy of it.
     ///
     /// # Errors
     /// The file cannot be read, is not a Parquet file, is encrypted, or its footer is damaged.
     pub(crate) fn open(path: &Path, file: File) -> Result<Self> {
         let io = |e| Error::from(anden_base::Error::io("read", path, e));
         let bad = |what: String| Error::Input { path: path.to_owned(), what };
-        let len = file.metadata().map_err(io)?.len();
+        let metadata = file.metadata().map_err(io)?;
+        let (stamp, len) = (stamp_of(&metadata), metadata.len());
         let mut tail = [0; 8];
         // Two magic numbers and the length of the footer take 12 bytes.
         if len < 12 {
@@ -99,7 +119,26 @@ impl ParquetFile {
         };
         let footer = read().map_err(|what: String| bad(format!("the footer is damaged: {what}")));
         let (leaves, groups) = footer?;
-        Ok(Self { path: path.to_owned(), file: file.into(), leaves, groups })
+        let is_named = std::fs::metadata(path).is_ok_and(|metadata| stamp_of(&metadata) == stamp);
+        let bytes = if is_named { ParquetBytes::Named(stamp) } else { ParquetBytes::Unnamed(file.into()) };
+        Ok(Self { path: path.to_owned(), bytes, leaves, groups })
+    }
+
+    /// Opens the bytes of the file.
+    ///
+    /// # Errors
+    /// The path cannot be opened, or the file was changed.
+    fn bytes(&self) -> Result<Arc<File>> {
+        let stamp = match &self.bytes {
+            ParquetBytes::Named(stamp) => stamp,
+            ParquetBytes::Unnamed(copy) => return Ok(Arc::clone(copy)),
+        };
+        let io = |e| Error::from(anden_base::Error::io("open", &self.path, e));
+        let file = File::open(&self.path).map_err(io)?;
+        match stamp_of(&file.metadata().map_err(io)?) == *stamp {
+            true => Ok(file.into()),
+            false => Err(Error::Input { path: self.path.clone(), what: "the file was changed during the read".into() }),
+        }
     }
 
     /// Whether the first bytes of a file look like Parquet.
@@ -121,6 +160,39 @@ impl ParquetFile {
         // Pages at a border are read for both sides, so only a large row group is cut.
         let len = if num_rows <= 2 * about { num_rows } else { about };
         Some(RowRange { group, rows: start..num_rows.min(start + len.max(1)) })
+    }
+
+    /// The number of rows of all groups.
+    pub(crate) fn num_rows(&self) -> u64 {
+        self.groups.iter().fold(0, |sum, group| sum.saturating_add(group.num_rows))
+    }
+
+    /// The column with this name and one value a row, and the type that it has as a property.
+    ///
+    /// # Errors
+    /// There is none, or it claims more rows than its bytes can hold.
+    pub(crate) fn column_of(&self, name: &str) -> Result<(usize, PropertyType)> {
+        let is_column = |leaf: &ParquetLeaf| leaf.name == name && leaf.repeated.is_none();
+        let Some(place) = self.leaves.iter().position(is_column) else {
+            let found = list_of(self.names().into_iter().map(|name| shown(name.as_bytes())));
+            let what = format!("expected the column {}, found {found}", shown(name.as_bytes()));
+            return Err(Error::Input { path: self.path.clone(), what });
+        };
+        self.check_rows(place)?;
+        Ok((place, self.leaves[place].property_type()))
+    }
+
+    /// Rows of the file, group by group.
+    fn ranges_of(&self, rows: Range<u64>) -> Vec<RowRange> {
+        let (mut ranges, mut first) = (Vec::new(), 0);
+        for (group, RowGroup { num_rows, .. }) in self.groups.iter().enumerate() {
+            let within = rows.start.max(first)..rows.end.min(first + num_rows);
+            if !within.is_empty() {
+                ranges.push(RowRange { group, rows: within.start - first..within.end - first });
+            }
+            first += num_rows;
+        }
+        ranges
     }
 
     /// Refuses row groups with more rows than their bytes can hold, so that a small file cannot cause endless work.

@@ -41,8 +41,8 @@ impl InputProbe {
         }
     }
 
-    /// Rows in memory, which have no bytes to recognise.
-    fn in_memory(name: &Path, num_bytes: u64) -> Self {
+    /// Rows in memory or of a file that is open, which have no bytes to recognise.
+    pub(crate) fn in_memory(name: &Path, num_bytes: u64) -> Self {
         Self { path: name.to_owned(), head: Vec::new(), opened: None, num_bytes: Some(num_bytes) }
     }
 

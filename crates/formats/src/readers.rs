@@ -3,6 +3,7 @@
 //! A format is one file or folder here, a `mod` line, and a line in [`READERS`]. The command line, its help and its
 //! completions, the detection by name and by content, and messages take the formats from this table.
 
+mod arrow;
 mod bulk;
 mod bvgraph;
 mod csv;
@@ -12,6 +13,7 @@ mod gapbs;
 mod gexf;
 mod gml;
 mod graphalytics;
+mod graphar;
 mod graphframes;
 mod graphml;
 mod jsonl;
@@ -41,6 +43,7 @@ static READERS: &[&dyn InputFormat] = &[
     &dimacs::Dimacs,
     &graphalytics::Graphalytics,
     &parquet::Parquet,
+    &arrow::Arrow,
     &graphml::GraphMl,
     &gexf::Gexf,
     &gml::Gml,
@@ -51,6 +54,7 @@ static READERS: &[&dyn InputFormat] = &[
     &bulk::NEPTUNE,
     &bvgraph::BvGraph,
     &graphframes::GraphFrames,
+    &graphar::GraphAr,
 ];
 
 impl Format {
@@ -120,9 +124,9 @@ pub(crate) fn open_missing(path: &Path, to: &mut InputCollector<'_>) -> Option<R
     READERS.iter().find_map(|reader| reader.open_missing(path, to))
 }
 
-/// Whether a folder of any format has keys that are text.
-pub(crate) fn has_text_keys(folder: &Path) -> bool {
-    READERS.iter().any(|reader| reader.has_text_keys(folder))
+/// Whether a file or folder of any format says that its keys are text.
+pub(crate) fn has_text_keys(path: &Path) -> bool {
+    READERS.iter().any(|reader| reader.has_text_keys(path))
 }
 
 /// What an ending in lower case stands for, with its article where it has one.

@@ -71,28 +71,64 @@ impl<R: Read> Read for CountedReader<R> {
 ///
 /// # Errors
 /// The input cannot be read, its copy would exceed the limit, or the disk is full.
-pub(crate) fn spooled(path: &Path, mut reader: impl Read, num_read: &AtomicU64, limit: CopyLimit) -> Result<File> {
-    let mut file = scratch_file()?;
-    let scratch = std::env::temp_dir();
-    let mut buffer = vec![0; COPY_BYTES];
-    let mut num_copied = 0;
-    loop {
-        let num_bytes = match reader.read(&mut buffer) {
-            Ok(0) => return Ok(file),
-            Ok(num_bytes) => num_bytes,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(anden_base::Error::io("read", path, e).into()),
-        };
-        num_copied += num_bytes as u64;
-        if let Some(what) = limit.fault(num_copied, num_read.load(Ordering::Relaxed)) {
-            return Err(Error::Input { path: path.to_owned(), what });
+pub(crate) fn spooled(path: &Path, reader: impl Read, num_read: &AtomicU64, limit: CopyLimit) -> Result<File> {
+    let mut copy = ScratchCopy::new(path, limit)?;
+    copy.append(reader, num_read)?;
+    Ok(copy.finish())
+}
+
+/// A copy in the making, in a file without a name.
+pub(crate) struct ScratchCopy<'a> {
+    path: &'a Path,
+    limit: CopyLimit,
+    file: File,
+    buffer: Vec<u8>,
+    num_copied: u64,
+}
+
+impl<'a> ScratchCopy<'a> {
+    /// An empty copy. Messages call the input `path`.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub(crate) fn new(path: &'a Path, limit: CopyLimit) -> Result<Self> {
+        Ok(Self { path, limit, file: scratch_file()?, buffer: vec![0; COPY_BYTES], num_copied: 0 })
+    }
+
+    /// Appends all of `reader`; `num_read` counts the bytes of the input.
+    ///
+    /// # Errors
+    /// As [`spooled`].
+    pub(crate) fn append(&mut self, mut reader: impl Read, num_read: &AtomicU64) -> Result<()> {
+        loop {
+            let num_bytes = match reader.read(&mut self.buffer) {
+                Ok(0) => return Ok(()),
+                Ok(num_bytes) => num_bytes,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(anden_base::Error::io("read", self.path, e).into()),
+            };
+            self.num_copied += num_bytes as u64;
+            if let Some(what) = self.limit.fault(self.num_copied, num_read.load(Ordering::Relaxed)) {
+                return Err(Error::Input { path: self.path.to_owned(), what });
+            }
+            let written = self.file.write_all(&self.buffer[..num_bytes]);
+            written.map_err(|e| anden_base::Error::io("write a scratch file in", &std::env::temp_dir(), e))?;
         }
-        file.write_all(&buffer[..num_bytes])
-            .map_err(|e| anden_base::Error::io("write a scratch file in", &scratch, e))?;
+    }
+
+    /// The bytes in the copy.
+    pub(crate) fn num_copied(&self) -> u64 {
+        self.num_copied
+    }
+
+    /// The file with the copy.
+    pub(crate) fn finish(self) -> File {
+        self.file
     }
 }
 
-fn scratch_file() -> Result<File> {
+/// A new file without a name, in the system's directory for temporary files.
+pub(crate) fn scratch_file() -> Result<File> {
     static NUM_FILES: AtomicU64 = AtomicU64::new(0);
     let folder = std::env::temp_dir();
     loop {

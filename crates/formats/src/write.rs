@@ -287,6 +287,8 @@ fn write_rows<W: Weight, G: WeightedEdges, E: From<Error>>(
     style: &Style,
 ) -> Result<u64, E> {
     let (mut edges, mut line, mut num_edges) = (EdgeRows::<W>::default(), Vec::new(), 0);
+    let schema = properties.edge_schema();
+    let (name, is_numbered) = (style.dialect.edge_name(schema), style.dialect.has_edge_numbers(schema));
     for_each_written(graph, 0..graph.vertex_bound() as VertexId, true, |vertex| {
         edges.push(graph, properties, vertex)?;
         // Edges wait for a common lookup of their properties. The last vertex ends the wait.
@@ -305,11 +307,18 @@ fn write_rows<W: Weight, G: WeightedEdges, E: From<Error>>(
             if let Some(weight) = edges.weights.get(row) {
                 style.push_value(&mut line, &style.dialect.number(weight.to_string()), output)?;
             }
-            for column in &columns {
-                style.push_cell(&mut line, column.get(row), output)?;
+            let number = num_edges + row as u64 + 1;
+            for (place, column) in columns.iter().enumerate() {
+                match column.get(row) {
+                    // An edge that was added after the load has no name, and Neptune needs one.
+                    PropertyValue::Null if Some(place) == name => {
+                        style.push_value(&mut line, &format!("#{number}"), output)?;
+                    }
+                    value => style.push_cell(&mut line, value, output)?,
+                }
             }
-            if style.dialect.has_edge_numbers() {
-                style.push_value(&mut line, &(num_edges + row as u64 + 1).to_string(), output)?;
+            if is_numbered {
+                style.push_value(&mut line, &number.to_string(), output)?;
             }
             line.push(b'\n');
             output.write(&line)?;

@@ -363,28 +363,27 @@ fn fields_of<F>(
     properties: &PropertySchema,
     path: &Path,
 ) -> Result<Vec<Field>> {
-    let (kind, is_unsigned) = match keys {
-        ColumnKeys::Ids => (KeyKind::Integer, false),
-        ColumnKeys::Integers { is_unsigned, .. } => (KeyKind::Integer, *is_unsigned),
-        ColumnKeys::Text(_) => (KeyKind::String, false),
-    };
+    let (kind, is_unsigned) = keys.kind();
     let mut fields: Vec<Field> = names.iter().map(|name| key_field(name, kind, is_unsigned)).collect();
-    fields.extend(weight_type.map(|weight_type| {
-        let data_type = match weight_type {
-            WeightType::U32 => DataType::UInt32,
-            WeightType::I64 => DataType::Int64,
-            WeightType::F32 => DataType::Float32,
-            WeightType::F64 => DataType::Float64,
-        };
-        Field::new("weight", data_type, false)
-    }));
+    fields.extend(weight_type.map(weight_field));
     let taken: Vec<&str> = fields.iter().map(|field| &field.name()[..]).collect();
     refuse_clash(&taken, properties, path)?;
     fields.extend(properties.iter().map(|(name, property_type)| property_field(name, property_type)));
     Ok(fields)
 }
 
-fn weights_of<W: Weight>(weights: Vec<W>) -> ArrayRef {
+/// A column of weights.
+pub(crate) fn weight_field(weight_type: WeightType) -> Field {
+    let data_type = match weight_type {
+        WeightType::U32 => DataType::UInt32,
+        WeightType::I64 => DataType::Int64,
+        WeightType::F32 => DataType::Float32,
+        WeightType::F64 => DataType::Float64,
+    };
+    Field::new("weight", data_type, false)
+}
+
+pub(crate) fn weights_of<W: Weight>(weights: Vec<W>) -> ArrayRef {
     match W::TYPE {
         WeightType::U32 => Arc::new(UInt32Array::from(bytemuck::cast_vec::<W, u32>(weights))),
         WeightType::I64 => Arc::new(Int64Array::from(bytemuck::cast_vec::<W, i64>(weights))),
@@ -457,8 +456,17 @@ impl<F> ColumnKeys<F> {
         Ok(Self::Integers { by_vertex, is_unsigned })
     }
 
+    /// The type of the keys, and whether numbers need all 64 bits.
+    pub(crate) fn kind(&self) -> (KeyKind, bool) {
+        match self {
+            Self::Ids => (KeyKind::Integer, false),
+            Self::Integers { is_unsigned, .. } => (KeyKind::Integer, *is_unsigned),
+            Self::Text(_) => (KeyKind::String, false),
+        }
+    }
+
     /// The keys of columns of vertices.
-    fn arrays<E: From<Error>>(&self, columns: &[&[VertexId]]) -> Result<Vec<ArrayRef>, E>
+    pub(crate) fn arrays<E: From<Error>>(&self, columns: &[&[VertexId]]) -> Result<Vec<ArrayRef>, E>
     where
         F: WrittenKeys<E>,
     {

@@ -3,12 +3,14 @@
 //! A format is one file here, a `mod` line, and a line in the list below. The command line, its help and its
 //! completions, the choice by name and by ending, and messages take the formats from this list.
 
+mod arrow;
 mod bvgraph;
 mod csv;
 mod edge_list;
 mod gapbs;
 mod gexf;
 mod gml;
+mod graphar;
 mod graphframes;
 mod graphml;
 mod jsonl;
@@ -46,6 +48,7 @@ registry![
     csv::PLAIN,
     mtx::MtxOutput,
     parquet::ParquetOutput,
+    arrow::ArrowOutput,
     graphml::GraphMlOutput,
     gapbs::SERIALIZED,
     gapbs::WEIGHTED,
@@ -58,6 +61,7 @@ registry![
     csv::NEPTUNE,
     bvgraph::BvGraphOutput,
     graphframes::GraphFramesOutput,
+    graphar::GraphArOutput,
 ];
 
 /// A format of exports. [`ExportFormat::names`] lists the formats.
@@ -73,6 +77,8 @@ impl ExportFormat {
     pub const MTX: Self = Self(&mtx::MtxOutput);
     /// Parquet with columns `source`, `target`, `weight` and properties.
     pub const PARQUET: Self = Self(&parquet::ParquetOutput);
+    /// A CSR in an Arrow IPC file: the key, the properties and the arcs of each vertex.
+    pub const ARROW: Self = Self(&arrow::ArrowOutput);
     /// GraphML.
     pub const GRAPHML: Self = Self(&graphml::GraphMlOutput);
     /// The serialized graph of the GAP Benchmark Suite, without weights; a vertex is its id.
@@ -91,6 +97,8 @@ impl ExportFormat {
     pub const NODE_LINK: Self = Self(&node_link::NodeLinkOutput);
     /// A folder with the Parquet tables `vertices` and `edges` of GraphFrames.
     pub const GRAPHFRAMES: Self = Self(&graphframes::GraphFramesOutput);
+    /// A folder of GraphAr: vertices by their labels and edges by their types, in chunks of Parquet.
+    pub const GRAPHAR: Self = Self(&graphar::GraphArOutput);
     /// One JSON object per line: an edge, a vertex, or a value of a vertex.
     pub const JSON_LINES: Self = Self(&jsonl::JsonLinesOutput);
 

@@ -347,8 +347,9 @@ fn choose<'a, T: Score>(
     let (bound, bits) = (graph.vertex_bound(), params.partition_bits);
     let push = || PreparedVariant::Push(T::zeros(bound));
     let pull = || {
-        let has_room = ctx.allows(state_bytes + (bound * size_of::<T>()) as u64);
-        PreparedVariant::Pull(T::zeros(if has_room { bound } else { 0 }))
+        let len = PageRankState::<T>::num_contributions(bound);
+        let has_room = ctx.allows(state_bytes + (len * size_of::<T>()) as u64);
+        PreparedVariant::Pull(T::zeros(if has_room { len } else { 0 }))
     };
     let variant = match (params.variant, ctx.medium) {
         // Bins would be a copy of a graph that is larger than memory.
@@ -365,7 +366,7 @@ fn choose<'a, T: Score>(
         Variant::Binned => Ok(PreparedVariant::Binned(Bins::prepare(ctx, graph, bits, state_bytes)?)),
         Variant::Auto => {
             // Kept bins cost no build. Only scores that fit in a cache make the rounds of a pull faster than theirs.
-            if (ctx.medium == Medium::Memory || !direct::fits_cache::<T>(graph))
+            if (ctx.medium == Medium::Memory || !direct::fits_cache::<T>(bound))
                 && let Some(bins) = Bins::kept(ctx, graph, bits, state_bytes)
             {
                 return Ok(PreparedVariant::Binned(bins));

@@ -2,10 +2,13 @@
 
 mod backup;
 mod changes;
-mod inspect;
+mod lease;
+mod metrics;
+mod rolling;
 
-pub use self::backup::restore;
-pub use self::inspect::RollingWindows;
+pub use self::backup::{repair, restore};
+pub use self::lease::Lease;
+pub use self::rolling::RollingWindows;
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -202,6 +205,8 @@ pub fn create(
 ///     month, named as ``2012-05``, with the edges until its end.
 /// on_error : {"stop", "skip"}
 ///     What to do with a line that is not an edge.
+/// empty_ids : bool
+///     Take empty text as a key, with ``ids="string"``. Without it, an empty key is an error.
 /// scratch_limit : int or str, optional
 ///     The most scratch space for a compressed or piped input of Parquet or serialized graphs, such as ``"20GB"``.
 ///     By default 64 times the bytes of the input, at least 1 GB.
@@ -216,8 +221,8 @@ pub fn create(
     text_signature = "(path, *inputs, format='auto', directed=None, undirected=False, ordered=False, weights=False, \
             weight_type=None, weight_column=None, duplicates=None, multigraph=False, out_only=False, \
             ids=None, snapshots=1, first_share=None, seed=1, snapshot_by=None, source_column=None, target_column=None, \
-            header='auto', delimiter=None, null=None, comment=None, trim=False, scratch_limit=None, columns=None, \
-            edges=None, vertices=None, vertex_column=None, vertex_properties='all', properties=None, \
+            header='auto', delimiter=None, null=None, comment=None, trim=False, empty_ids=False, scratch_limit=None, \
+            columns=None, edges=None, vertices=None, vertex_column=None, vertex_properties='all', properties=None, \
             property_types=None, \
             order='auto', io_order=False, on_error='stop', name=None, as_of=None, threads=0, \
             memory=None)"

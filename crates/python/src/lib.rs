@@ -43,7 +43,7 @@ mod _anden {
     #[pymodule_export]
     use crate::command::run_command;
     #[pymodule_export]
-    use crate::database::{Database, RollingWindows, create, load, open, restore};
+    use crate::database::{Database, Lease, RollingWindows, create, load, open, repair, restore};
     #[pymodule_export]
     use crate::input::{table_of, table_types};
     #[pymodule_export]

@@ -591,11 +591,13 @@ impl View {
     /// Parameters
     /// ----------
     /// file : str or os.PathLike
-    ///     The file. It is replaced once the new one is complete. For ``"graphframes"``, a new or empty folder.
+    ///     The file. It is replaced once the new one is complete. For ``"graphframes"`` and
+    ///     ``"graphar"``, a new or empty folder.
     /// format : str, optional
-    ///     ``"edgelist"``, ``"csv"``, ``"mtx"``, ``"parquet"``, ``"graphml"``, ``"gapbs"``, ``"gexf"``, ``"gml"``,
-    ///     ``"pajek"``, ``"json"`` (node-link), ``"jsonl"``, ``"neo4j"``, ``"neptune"``, ``"bvgraph"`` (three files)
-    ///     or ``"graphframes"`` (a folder); by default as the name of the file ends.
+    ///     ``"edgelist"``, ``"csv"``, ``"mtx"``, ``"parquet"``, ``"arrow"``, ``"graphml"``, ``"gapbs"``,
+    ///     ``"gexf"``, ``"gml"``, ``"pajek"``, ``"json"`` (node-link), ``"jsonl"``, ``"neo4j"``, ``"neptune"``,
+    ///     ``"bvgraph"`` (three files), ``"graphframes"`` or ``"graphar"`` (folders); by default as the name of the
+    ///     file ends.
     /// vertices : str or os.PathLike, optional
     ///     A second file for the keys of all vertices and their properties.
     #[pyo3(signature = (file, *, format=None, vertices=None))]

@@ -108,6 +108,14 @@ impl BackupList {
         name == Self::NAME || names::is_data(name) || names::log_number(name).is_some()
     }
 
+    /// The length of a file that this backup holds; `None` if it holds no such file.
+    pub fn len_of(&self, name: &str) -> Option<u64> {
+        let is_copied = self.copied.iter().any(|copied| copied == name);
+        let data = self.manifest.0.files.iter().filter(|_| is_copied).map(|file| (&file.name, file.len));
+        let all = data.chain(self.log.iter().map(|file| (&file.name, file.len)));
+        all.into_iter().find(|(other, _)| *other == name).map(|(_, len)| len)
+    }
+
     /// The bytes of the list.
     pub fn encode(&self) -> Vec<u8> {
         let mut body = Encoder::default();

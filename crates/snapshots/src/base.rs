@@ -144,7 +144,8 @@ impl OpenBase {
     }
 }
 
-fn read_dead(file: &FramedFile, vertex_bound: usize) -> Result<SectionColumn<VertexId>> {
+/// The dead vertices of a base, verified.
+pub(crate) fn read_dead(file: &FramedFile, vertex_bound: usize) -> Result<SectionColumn<VertexId>> {
     let column = SectionColumn::<VertexId>::open(file, SectionKind::DeadVertices)?;
     let dead = column.touch(0..column.len())?;
     let ascends = dead.windows(2).all(|pair| pair[0] < pair[1]);
@@ -197,7 +198,11 @@ pub(crate) struct VerifiedPage<'a> {
 }
 
 impl BaseLists {
-    fn open(files: &AdjacencyFiles, rules: ListRules) -> Result<Self> {
+    /// Opens the lists of one direction, and verifies the index of their pages.
+    ///
+    /// # Errors
+    /// A section is missing or has a wrong length; the index is damaged.
+    pub fn open(files: &AdjacencyFiles, rules: ListRules) -> Result<Self> {
         let offsets = SectionColumn::<u32>::open(&files.table, SectionKind::Offsets)?;
         let targets = SectionColumn::<VertexId>::open(&files.targets, SectionKind::Targets)?;
         let mut index = read_index(&files.table, rules.vertex_bound, targets.len() as u64)?;

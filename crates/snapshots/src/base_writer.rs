@@ -7,11 +7,13 @@ use anden_base::{MAX_VERTICES, VertexId};
 use anden_graph::{Direction, Weight, WeightType};
 use parking_lot::Mutex;
 
+use crate::changes::EntryBuffer;
 use crate::file::{FileKind, FileWriter, SectionKind, WrittenFile};
 use crate::lists::ListRules;
 use crate::names;
 use crate::options::{DatabaseId, GraphOptions};
-use crate::table::TableWriter;
+use crate::page::WholePage;
+use crate::table::{PAGE_VERTICES, TableWriter};
 use crate::{Error, Result};
 
 impl FileKind {
@@ -175,6 +177,28 @@ impl BaseWriter {
         self.append_verified(direction, degrees, targets, weights, rows)
     }
 
+    /// Number of vertices of a page.
+    pub(crate) fn num_vertices(&self, page: usize) -> usize {
+        self.rules.vertex_bound.saturating_sub(page * PAGE_VERTICES).min(PAGE_VERTICES)
+    }
+
+    /// Appends the lists of the next page, which were verified before.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub(crate) fn append_page(&self, direction: Direction, page: usize, whole: &WholePage) -> Result<()> {
+        let ends = whole.offsets.get(..=self.num_vertices(page)).unwrap_or_default();
+        let degrees: Vec<u32> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let EntryBuffer { targets, weights, rows } = &whole.entries;
+        match self.weight_type {
+            None => self.append_verified::<u32>(direction, &degrees, targets, &[], rows),
+            Some(WeightType::U32) => self.append_verified(direction, &degrees, targets, &typed::<u32>(weights), rows),
+            Some(WeightType::I64) => self.append_verified(direction, &degrees, targets, &typed::<i64>(weights), rows),
+            Some(WeightType::F32) => self.append_verified(direction, &degrees, targets, &typed::<f32>(weights), rows),
+            Some(WeightType::F64) => self.append_verified(direction, &degrees, targets, &typed::<f64>(weights), rows),
+        }
+    }
+
     /// As [`append`](Self::append), for lists that were verified before.
     pub(crate) fn append_verified<W: Weight>(
         &self,
@@ -253,6 +277,10 @@ impl BaseWriter {
         }
         Ok(FinishedBase { files, vertex_bound: self.rules.vertex_bound, num_arcs })
     }
+}
+
+fn typed<W: Weight>(bits: &[u64]) -> Vec<W> {
+    bits.iter().map(|&bits| W::of_bits(bits)).collect()
 }
 
 impl AdjacencyWriter {

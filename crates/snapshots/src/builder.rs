@@ -362,7 +362,15 @@ impl UnpublishedDirectory {
             self.storage.remove_file(&manifest)?;
             self.storage.sync_dir(&self.path)?;
         }
-        for name in self.storage.list(&self.path)? {
+        let list = self.storage.list(&self.path)?;
+        if list.iter().any(|name| name == names::RESTORING) {
+            for name in list.iter().filter(|name| names::is_log(name)) {
+                self.storage.remove_file(&self.path.join(name))?;
+            }
+            // The mark goes later than the WAL, which would otherwise look like that of a database.
+            self.storage.sync_dir(&self.path)?;
+        }
+        for name in list {
             if names::is_ours(&name) && name != names::LOCK {
                 self.storage.remove_file(&self.path.join(name))?;
             }
@@ -398,10 +406,12 @@ impl Drop for UnpublishedDirectory {
 }
 
 /// Whether a directory is the remains of an attempt to create a database: empty, or `LOCK`, which is created first and
-/// removed last, with our files and no manifest.
+/// removed last, with our files and no manifest. A WAL is a leftover only beside the mark of a restoration.
 fn is_leftover(storage: &dyn Storage, path: &Path) -> bool {
     storage.list(path).is_ok_and(|list| {
-        let is_part = |name: &String| names::is_ours(name) && name != names::MANIFEST;
+        let is_restoring = list.iter().any(|name| name == names::RESTORING);
+        let is_part =
+            |name: &String| names::is_ours(name) && name != names::MANIFEST || is_restoring && names::is_log(name);
         list.is_empty() || (list.iter().any(|name| name == names::LOCK) && list.iter().all(is_part))
     })
 }

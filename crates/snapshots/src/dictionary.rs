@@ -116,6 +116,15 @@ impl Dictionary {
         Ok(Self { scheme, num_keys, parts })
     }
 
+    /// A part of a dictionary, alone. It has the keys of its own ids.
+    ///
+    /// # Errors
+    /// The part is damaged, or of another scheme.
+    pub(crate) fn of_part(scheme: KeyScheme, file: &FramedFile, number: u32) -> Result<Self> {
+        let part = DictionaryPart::open(file, number, scheme)?;
+        Ok(Self { scheme, num_keys: part.num_keys, parts: vec![Arc::new(part)] })
+    }
+
     /// A dictionary without parts.
     #[cfg(test)]
     pub(crate) fn open(scheme: KeyScheme, num_keys: u64, _parts: &[FramedFile]) -> Result<Self> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anden_base::size::{size_at_least, size_at_most};
+use anden_base::storage::LockHolder;
 
 /// A result with this crate's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -47,6 +48,16 @@ pub enum Error {
         number: u32,
         /// The existing snapshots, ascending.
         existing: Vec<u32>,
+    },
+    /// Another process, or another part of this one, holds a lease on the snapshot.
+    #[error("cannot drop snapshot {snapshot}: {holder} holds a lease on it ({})", path.display())]
+    Leased {
+        /// The snapshot.
+        snapshot: u32,
+        /// The path of the database.
+        path: PathBuf,
+        /// The holder, as far as it is known.
+        holder: LockHolder,
     },
     /// A new snapshot's name is taken.
     #[error("snapshot {number} has the name {name:?} already")]

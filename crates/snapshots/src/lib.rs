@@ -38,6 +38,7 @@ mod overlay;
 mod page;
 mod patched;
 mod property;
+mod repair;
 mod rewritten;
 mod sealed;
 mod store;
@@ -59,16 +60,18 @@ pub use file::FORMAT_VERSION;
 pub use finder::Finder;
 pub use hook::Listener;
 pub use key::{Key, KeyRef};
-pub use names::{LOG_MARK, is_database_file, log as log_name, log_number};
+pub use names::{LOG_MARK, is_database_file, log as log_name, log_number, temporary as temporary_name};
 pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme, Retention, SnapshotTag};
 pub use overlay::{Added, AddedFragment, ChangedPart, ChangedPartBody, DirtyPageLists, ListChanges, Overlay, without};
 pub use property::{
     EdgeProperties, IndexKind, MAX_ROWS, PropertyChanges, RowOverlay, RowParts, RowSet, RowTest, decode_value,
     encode_value, value_hash,
 };
+pub use repair::{DamagedStore, Loss, RepairedStore, VertexSpan};
 pub use store::{
-    DeltaChanges, EdgeChanges, IndexDraft, IndexInfo, MergeReport, MergeScope, NewRows, SnapshotDiff, SnapshotInfo,
-    StorageStats, Store, StoredFormFile, StoredForms, WriterLock, check_first_name,
+    DeltaChanges, EdgeChanges, IndexDraft, IndexInfo, Lease, LeaseInfo, MergeReport, MergeScope, NewRows, RunningWork,
+    SnapshotDiff, SnapshotInfo, StorageStats, Store, StoredFormFile, StoredForms, WorkCounters, WorkProgress,
+    WorkStats, WriterLock, check_first_name,
 };
 pub use table::PAGE_VERTICES;
 pub use temp_file::TempFile;

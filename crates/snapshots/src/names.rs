@@ -11,10 +11,17 @@ pub(crate) const BACKUP: &str = "BACKUP";
 /// The lock file; the holder of its lock is the one writer.
 pub(crate) const LOCK: &str = "LOCK";
 
+/// The file whose bytes are locked by leases. It has no content, and is there once a lease was taken or a snapshot was
+/// dropped.
+pub(crate) const LEASES: &str = "LEASES";
+
 /// Prefix of files that are not published yet, or never will be.
 pub(crate) const TEMPORARY: &str = "tmp-";
 
 const SCRATCH: &str = "scratch-";
+
+/// Marks a directory whose WAL was restored and whose manifest is not there yet. Its WAL belongs to no database.
+pub(crate) const RESTORING: &str = "tmp-scratch-restoring";
 
 /// The file with the WAL's durable high-water mark. No manifest names it, and opening a store leaves it alone.
 pub const LOG_MARK: &str = "LOG";
@@ -85,7 +92,7 @@ pub(crate) fn scratch(name: &str) -> String {
 }
 
 /// Name of a file before it is published.
-pub(crate) fn temporary(name: &str) -> String {
+pub fn temporary(name: &str) -> String {
     format!("{TEMPORARY}{name}")
 }
 
@@ -125,10 +132,19 @@ pub fn is_database_file(path: &Path) -> bool {
     name.is_some_and(is_ours) && has_manifest()
 }
 
+/// Whether a file of the WAL may have this name.
+pub(crate) fn is_log(name: &str) -> bool {
+    name == LOG_MARK || log_number(name).is_some()
+}
+
 /// Whether only databases create files with this name.
 pub(crate) fn is_ours(name: &str) -> bool {
     let is_temporary = |name: &str| name == MANIFEST || name.starts_with(SCRATCH) || is_data(name);
-    name == MANIFEST || name == LOCK || is_data(name) || name.strip_prefix(TEMPORARY).is_some_and(is_temporary)
+    name == MANIFEST
+        || name == LOCK
+        || name == LEASES
+        || is_data(name)
+        || name.strip_prefix(TEMPORARY).is_some_and(is_temporary)
 }
 
 #[cfg(test)]
@@ -169,7 +185,7 @@ mod tests {
         ] {
             assert!(!is_data(name), "{name:?}");
         }
-        for name in [&scratch("a b"), LOCK, MANIFEST, "tmp-MANIFEST", "tmp-base-000001-in"] {
+        for name in [&scratch("a b"), LOCK, LEASES, MANIFEST, "tmp-MANIFEST", "tmp-base-000001-in"] {
             assert!(is_ours(name), "{name:?}");
         }
         for name in ["notes.txt", "tmp-notes.txt", "tmp-LOCK", "base_of_luck", "wal-000001", "tmp-wal-000001"] {

@@ -19,7 +19,7 @@ pub(crate) use changes::{ChangesRef, compose_properties};
 pub use column::MAX_ROWS;
 pub use column::RowParts;
 pub(crate) use column::{ColumnFile, NewColumns, RowRun, write_columns};
-pub(crate) use edges::{EdgeColumns, EdgeRecord, StoredRows};
+pub(crate) use edges::{EdgeColumns, EdgeRecord, FIRST_ROWS, StoredRows};
 pub use edges::{EdgeProperties, RowOverlay};
 pub use index::{IndexKind, value_hash};
 pub(crate) use index::{IndexPart, IndexRecord, VertexIndex, entry_of, push_changes, push_column, split, write_index};

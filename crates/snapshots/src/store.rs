@@ -10,17 +10,19 @@ mod draft;
 mod history;
 mod index;
 mod info;
+mod lease;
 mod lock;
 mod merge;
 mod preparations;
 mod state;
+mod work;
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use anden_base::storage::Storage;
+use anden_base::storage::{LockHolder, Storage};
 use parking_lot::{Mutex, RwLock};
 
 use crate::dictionary::Dictionary;
@@ -33,16 +35,18 @@ pub use append::{DeltaChanges, NewRows};
 pub use history::{EdgeChanges, SnapshotDiff};
 pub use index::{IndexDraft, IndexInfo};
 pub use info::{SnapshotInfo, StorageStats};
+pub use lease::{Lease, LeaseInfo};
 pub use lock::WriterLock;
 pub use merge::{MergeReport, MergeScope};
 pub use preparations::{StoredFormFile, StoredForms};
+pub use work::{RunningWork, WorkCounters, WorkProgress, WorkStats};
 
 pub(crate) use append::check_arcs;
 pub(crate) use counts::net_counts;
 pub(crate) use deltas::SMALL_FILE_BYTES;
 pub(crate) use draft::give_name;
 pub(crate) use preparations::verify_preparations;
-pub(crate) use state::PublishedState;
+pub(crate) use state::{PublishedState, open_file};
 
 /// Maximum length of a snapshot name, in bytes.
 const MAX_NAME_BYTES: usize = 255;
@@ -68,6 +72,8 @@ pub struct Store {
     /// Present only in the writer's handle.
     lock: Option<Arc<WriterLock>>,
     on_retirement: OnceLock<RetirementHook>,
+    merges: WorkCounters,
+    checkpoints: WorkCounters,
 }
 
 /// A function that runs when snapshots or files have left the database.
@@ -149,6 +155,8 @@ impl Store {
             unix_time: None,
             lock,
             on_retirement: OnceLock::new(),
+            merges: WorkCounters::default(),
+            checkpoints: WorkCounters::default(),
         }
     }
 
@@ -234,12 +242,30 @@ impl Store {
         self.state().manifest.epoch
     }
 
+    /// Counters of merges through this handle.
+    pub fn merges(&self) -> &WorkCounters {
+        &self.merges
+    }
+
+    /// Counters of checkpoints, which the owner of the memtable reports here.
+    pub fn checkpoints(&self) -> &WorkCounters {
+        &self.checkpoints
+    }
+
     /// Refuses to write if the content of the disk is unknown after an earlier write, or is no longer this writer's.
     ///
     /// # Errors
     /// [`Error::Poisoned`], [`Error::Displaced`].
     pub fn require_sound(&self) -> Result<()> {
         self.lock.as_ref().map_or(Ok(()), |lock| lock.require_sound())
+    }
+
+    /// The process that writes the database, if any does. Takes no lock.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn lock_holder(&self) -> Result<Option<LockHolder>> {
+        Ok(self.storage.lock_holder(&self.path.join(names::LOCK))?)
     }
 
     /// The writer's lock. Every part that writes to the database checks and poisons it.
@@ -424,7 +450,8 @@ pub(crate) fn unknown_files(storage: &dyn Storage, path: &Path, manifest: &Manif
     let known: std::collections::HashSet<&str> = manifest.files.iter().map(|file| &*file.name).collect();
     // Files of the WAL are in no manifest. The engine removes them itself.
     let is_of_log = |name: &String| name == names::LOG_MARK || names::log_number(name).is_some();
-    let is_other = |name: &String| name == names::MANIFEST || name == names::LOCK || is_of_log(name);
+    let is_lock = |name: &String| name == names::LOCK || name == names::LEASES;
+    let is_other = |name: &String| name == names::MANIFEST || is_lock(name) || is_of_log(name);
     let is_known = |name: &String| is_other(name) || known.contains(&**name);
     Ok(storage.list(path)?.into_iter().filter(|name| !is_known(name)).collect())
 }

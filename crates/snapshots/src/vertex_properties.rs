@@ -278,6 +278,12 @@ impl StoredProperties {
         changes.map(|changes| changes.num_bytes() as u64).sum()
     }
 
+    /// Whether a delta between the base and the version has the value of a vertex.
+    pub(crate) fn is_changed(&self, number: u32, vertex: VertexId) -> bool {
+        let changes = self.steps.iter().filter_map(|(delta, _)| delta.property_changes(number).ok().flatten());
+        changes.into_iter().any(|changes| changes.find(vertex).is_some())
+    }
+
     /// Whether the deltas between the base and the version change a column.
     pub(crate) fn has_changed(&self, number: u32) -> bool {
         self.steps.iter().any(|(delta, _)| delta.changes_property(number))

@@ -16,7 +16,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use anden_base::mapped::FileBytes;
-use anden_base::storage::{FileIdentity, FileStamp, HeldFile, Storage, StorageFile, StorageLock};
+use anden_base::storage::{
+    ByteLockTable, ByteLocks, FileIdentity, FileStamp, HeldFile, LockHolder, Storage, StorageFile, StorageLock,
+};
 use anden_base::{Error, Result};
 
 use crate::Random;
@@ -62,6 +64,7 @@ struct FaultState {
     /// Changes of directories since their last sync, in order.
     unsynced: Vec<(PathBuf, NameChange)>,
     locks: Vec<PathBuf>,
+    bytes: ByteLockTable,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -461,7 +464,7 @@ impl Storage for FaultStorage {
         let mut state = self.state.lock();
         state.call("lock", path)?;
         if state.locks.iter().any(|held| held == path) {
-            return Err(Error::Locked { path: path.to_owned(), holder: None });
+            return Err(Error::Locked { path: path.to_owned(), holder: LockHolder::this() });
         }
         // A lock is a file that the first caller creates, as on a real disk.
         if !state.names.contains_key(path) {
@@ -473,6 +476,23 @@ impl Storage for FaultStorage {
         state.locks.push(path.to_owned());
         let held = FaultLock { storage: self.clone(), path: path.to_owned() };
         Ok(StorageLock::new(identity(id), Box::new(held)))
+    }
+
+    fn lock_holder(&self, path: &Path) -> Result<Option<LockHolder>> {
+        let is_held = self.state.lock().locks.iter().any(|held| held == path);
+        Ok(is_held.then(LockHolder::this))
+    }
+
+    fn share_byte(&self, path: &Path, offset: u64) -> Result<Option<ByteLocks>> {
+        Ok(self.state.lock().bytes.share(path, offset))
+    }
+
+    fn take_bytes(&self, path: &Path, offsets: &[u64]) -> Result<(ByteLocks, Vec<u64>)> {
+        Ok(self.state.lock().bytes.take(path, offsets))
+    }
+
+    fn byte_holders(&self, path: &Path, offsets: &[u64]) -> Result<Vec<(u64, LockHolder)>> {
+        Ok(self.state.lock().bytes.holders(path, offsets))
     }
 }
 

@@ -39,7 +39,7 @@ fn run(path: &Path, threads: &str, requests: &str) -> Result<()> {
         asking.into_iter().try_for_each(|thread| thread.join().map_err(panicked)?)
     })?;
     println!("{} people, whose friendships are as they should be", check(&db, MOST_FRIENDS)?);
-    let stats = db.commit_stats();
+    let stats = db.metrics().commits;
     println!("{} commits in {} groups, {} tried again", stats.commits, stats.groups, stats.retries);
     db.close()
 }

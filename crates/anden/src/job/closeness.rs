@@ -30,7 +30,7 @@ impl View {
             true => ClosenessParams::default(),
             false => ClosenessParams { sources: anden_kernels::SourceChoice::Given(given) },
         };
-        Ok(self.on_all(|context, lists| closeness(context, lists, &params))?.scores)
+        Ok(self.on_all("closeness", |context, lists| closeness(context, lists, &params))?.scores)
     }
 }
 

@@ -43,7 +43,7 @@ fn small_batches_are_committed_and_synced_together() {
     let report = report.unwrap();
     assert_eq!((report.updates, report.transactions), (1_000, 100));
     assert!(answered.into_iter().eq((10..=1_000).step_by(10)));
-    let (stats, live) = (db.commit_stats(), db.live_stats());
+    let (stats, live) = (db.metrics().commits, db.metrics().live);
     assert_eq!((stats.commits, stats.groups, stats.largest_group, live.log_syncs), (100, 1, 100, 1));
     assert_eq!(db.view().unwrap().num_edges(), 1_000);
 }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use anden::load::{ArrowInput, InputPath, SourceOptions, VertexInput, WantedProperties};
+use anden::load::{ArrowInput, InputPath, KeyKind, SourceOptions, VertexInput, WantedProperties};
 use anden::{AppendOptions, Database, KeyScheme, LoadOptions, Options, OwnedValue, Session, WeightType};
+use arrow_array::builder::{FixedSizeListBuilder, Float64Builder, ListBuilder, StringBuilder};
 use arrow_array::{
-    ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt32Array,
+    ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, StructArray, UInt32Array,
 };
+use arrow_schema::{DataType, Field};
 
 type Column<'a> = (&'a str, ArrayRef);
 
@@ -98,6 +100,62 @@ fn bad_rows_are_named() {
     let weighted = Options { weight_type: Some(WeightType::F64), ..Options::default() };
     let text = refusal(&[rows], &LoadOptions { graph: weighted, ..plain });
     assert!(text.starts_with("rows:2: expected a weight") || text.contains("found NaN"), "{text}");
+}
+
+#[test]
+fn empty_text_is_a_key_by_option() {
+    let text = |values: [&str; 2]| Arc::new(StringArray::from(values.to_vec())) as ArrayRef;
+    let rows = [input([("source", text(["a", ""])), ("target", text(["", "b"]))])];
+    let graph = Options { keys: KeyScheme::String, ..Options::default() };
+    let source = SourceOptions { keys: KeyKind::String, ..SourceOptions::default() };
+    let options = LoadOptions { graph, source, ..LoadOptions::default() };
+    let found = refusal(&rows, &options);
+    assert!(found.starts_with("rows:1: expected a target") && found.ends_with("(0 with --empty-ids), found ''"));
+    let source = SourceOptions { empty_ids: true, ..options.source };
+    let db = load(&rows, &LoadOptions { source, ..options }).unwrap();
+    assert_eq!(edges(&db).len(), 2);
+    let view = db.view().unwrap();
+    assert_eq!(view.key(view.vertex("").unwrap()).unwrap(), "".into());
+}
+
+#[test]
+fn lists_become_json() {
+    let (ends, names) = (integers(&[1, 2, 3, 4]), Arc::new(Field::new("item", DataType::Utf8, true)));
+    let mut tags = ListBuilder::new(StringBuilder::new());
+    tags.append_value([Some("skipped")]);
+    tags.append_value([Some("a;b"), None, Some("\"c\"")]);
+    tags.append_null();
+    tags.append_value(Vec::<Option<&str>>::new());
+    tags.append_value([Some("é")]);
+    // A part of a column keeps the items of the whole column.
+    let tags: ArrayRef = Arc::new(tags.finish().slice(1, 4));
+    let mut nested = ListBuilder::new(FixedSizeListBuilder::new(Float64Builder::new(), 2));
+    for row in 0..4 {
+        for item in 0..row {
+            nested.values().values().append_slice(&[f64::from(item) + 0.5, f64::INFINITY]);
+            nested.values().append(true);
+        }
+        nested.append(true);
+    }
+    let nested: ArrayRef = Arc::new(nested.finish());
+    let rows = input([("source", ends.clone()), ("target", ends.clone()), ("tags", tags), ("nested", nested)]);
+    let source = SourceOptions { edge_properties: WantedProperties::All, ..SourceOptions::default() };
+    let options = LoadOptions { source, ..LoadOptions::default() };
+    let db = load(&[rows], &options).unwrap();
+    let view = db.view().unwrap();
+    let found: Vec<Vec<OwnedValue>> = view.edges(&[]).unwrap().rows().map(|row| row.unwrap()[2..].to_vec()).collect();
+    let text = |text: &str| OwnedValue::String(text.to_owned());
+    let expected = [
+        [text(r#"["a;b",null,"\"c\""]"#), text("[]")],
+        [OwnedValue::Null, text(r#"[[0.5,"inf"]]"#)],
+        [text("[]"), text(r#"[[0.5,"inf"],[1.5,"inf"]]"#)],
+        [text("[\"é\"]"), text(r#"[[0.5,"inf"],[1.5,"inf"],[2.5,"inf"]]"#)],
+    ];
+    assert_eq!(found, expected.map(|row| row.to_vec()));
+    // Structures have no such text.
+    let pairs = StructArray::from(vec![(names, Arc::new(StringArray::from(vec!["a", "b", "c", "d"])) as ArrayRef)]);
+    let rows = input([("source", ends.clone()), ("target", ends), ("pair", Arc::new(pairs) as ArrayRef)]);
+    assert!(refusal(&[rows], &options).contains("column 'pair': no property has the Arrow type Struct"));
 }
 
 #[test]

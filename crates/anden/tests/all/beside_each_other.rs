@@ -127,7 +127,7 @@ fn every_analysis_is_of_a_whole_number_of_batches() {
         is_over.store(true, Ordering::Relaxed);
         analyst.join().unwrap()
     });
-    assert!(db.live_stats().automatic_checkpoints > 2, "{:?}", db.live_stats());
+    assert!(db.metrics().live.automatic_checkpoints > 2, "{:?}", db.metrics().live);
     let offline = Database::in_memory(options()).unwrap();
     offline.set_checkpoint_bytes(None);
     offline.apply(&first).unwrap();
@@ -155,35 +155,35 @@ fn query_errors_reach_the_caller() {
 fn statistics_tell_which_views_are_open() {
     let db = Database::in_memory(Options::default()).unwrap();
     db.apply(&[Update::add_edge(1, 2)]).unwrap();
-    assert_eq!(db.stats().views.open, 0);
+    assert_eq!(db.metrics().views.open, 0);
     let view = db.view().unwrap();
     let (clone, other) = (view.clone(), db.snapshot(1).unwrap());
     let stats = db.stats();
     assert_eq!((stats.views.open, stats.live.added), (2, 1));
     drop((view, other));
-    assert_eq!(db.stats().views.open, 1);
+    assert_eq!(db.metrics().views.open, 1);
     db.navigate(|_| {
-        assert_eq!(db.stats().views.open, 2);
+        assert_eq!(db.metrics().views.open, 2);
         Ok(())
     })
     .unwrap();
     let transaction = db.begin().unwrap();
-    assert_eq!(db.stats().views.open, 2);
+    assert_eq!(db.metrics().views.open, 2);
     drop(clone);
-    assert_eq!(db.stats().views.open, 1);
+    assert_eq!(db.metrics().views.open, 1);
     transaction.commit().unwrap();
     db.transact(|_| {
-        assert_eq!(db.stats().views.open, 1);
+        assert_eq!(db.metrics().views.open, 1);
         Ok(())
     })
     .unwrap();
-    assert_eq!((db.stats().views.open, db.stats().views.oldest_age.is_zero()), (0, true));
+    assert_eq!((db.metrics().views.open, db.metrics().views.oldest_age.is_zero()), (0, true));
 }
 
 #[test]
 fn the_oldest_view_that_is_held_ages() {
     let db = Database::in_memory(Options::default()).unwrap();
-    let oldest_age = || db.stats().views.oldest_age;
+    let oldest_age = || db.metrics().views.oldest_age;
     assert_eq!(oldest_age(), Duration::ZERO);
     let old = db.view().unwrap();
     let held_for = Duration::from_millis(5);

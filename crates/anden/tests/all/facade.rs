@@ -270,13 +270,13 @@ fn files_are_applied_while_snapshots_are_made() {
     let options = ApplyOptions { batch: 5_000, ..ApplyOptions::default() };
     let report = db.apply_file(&InputPath::File(input), &options, |_| Ok(())).unwrap();
     db.checkpoint(None).unwrap();
-    let (stats, num_edges) = (db.live_stats(), db.view().unwrap().num_edges());
+    let (stats, num_edges) = (db.metrics().live, db.view().unwrap().num_edges());
     assert_eq!((report.updates, report.transactions, stats.background_error), (30_000, 6, None));
     let num_snapshots = db.snapshots().len();
     assert!(num_snapshots > 2 && report.automatic_checkpoints <= 6, "{num_snapshots} snapshots");
     assert_eq!((stats.delta_bytes, stats.added, stats.is_checkpoint_running), (0, 0, false), "all is in snapshots");
     db.apply(&[Update::add_edge(5_000, 5_001)]).unwrap();
-    assert!(db.live_stats().delta_bytes > 0);
+    assert!(db.metrics().live.delta_bytes > 0);
     db.close().unwrap();
     let db = Database::open(&path).unwrap();
     assert_eq!(db.view().unwrap().num_edges(), num_edges + 1);

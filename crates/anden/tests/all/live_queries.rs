@@ -344,15 +344,15 @@ impl World {
         self.db.set_background_write_rate(Some(1));
         self.db.set_checkpoint_bytes(Some(1));
         self.db.apply(&[self.model.update(&mut self.random)]).unwrap();
-        while self.db.live_stats().background_pauses == 0 {
+        while self.db.metrics().live.background_pauses == 0 {
             std::thread::yield_now();
         }
         self.db.set_checkpoint_bytes(None);
         self.update("beside a snapshot", num_updates);
-        let stats = self.db.live_stats();
+        let stats = self.db.metrics().live;
         assert!(stats.is_checkpoint_running && stats.automatic_checkpoints == 0, "{stats:?}");
         self.db.set_background_write_rate(None);
-        while self.db.live_stats().automatic_checkpoints == 0 {
+        while self.db.metrics().live.automatic_checkpoints == 0 {
             std::thread::yield_now();
         }
         self.check("after it");
@@ -432,7 +432,7 @@ fn queries_over_a_wal_match_a_map() {
         db.apply(&updates).unwrap();
         let beside = Database::open_read_only(&path).unwrap();
         let view = beside.view().unwrap();
-        assert!(beside.live_stats().delta_bytes > 0);
+        assert!(beside.metrics().live.delta_bytes > 0);
         Checker::new(&view, &model, format!("read beside the writer, part {part}")).check(&mut random, 8);
         if part == 1 {
             db.checkpoint(None).unwrap();

@@ -125,9 +125,9 @@ fn prefetch_stats_count_announcements_by_policy() {
     answers_without_weights(&view);
     let frontier = view.prefetch_stats().frontier;
     assert!(frontier.requested > 0 && frontier.dropped <= frontier.requested, "{frontier:?}");
-    assert_eq!(db.stats().prefetch.sequential.requested, 0);
+    assert_eq!(db.metrics().prefetch.sequential.requested, 0);
     answers_without_weights(&view.with_prefetch(Prefetch::Sequential));
-    let stats = db.stats().prefetch;
+    let stats = db.metrics().prefetch;
     assert!(stats.sequential.requested > 0 && stats.frontier.requested >= frontier.requested, "{stats:?}");
     answers_without_weights(&view.with_prefetch(Prefetch::Neighborhood));
     assert!(view.prefetch_stats().neighborhood.requested > 0);

@@ -110,7 +110,7 @@ fn commits_in_flight_keep_their_order() {
     let tx = db.begin().unwrap();
     assert_eq!(tx.get(1, "last").unwrap(), OwnedValue::I64(199));
     assert_eq!((tx.degree(1).unwrap(), tx.num_vertices()), (200, 201 + 67));
-    let stats = db.commit_stats();
+    let stats = db.metrics().commits;
     assert!(stats.commits == 267 && stats.groups < 20, "{stats:?}");
 }
 

@@ -13,14 +13,18 @@ use std::sync::Arc;
 use rustix::fs::StatxFlags;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat};
 
+use super::byte_lock::{self, ByteLock};
 use super::called::read_called;
-use super::{FileIdentity, FileStamp, HeldFile, Storage, StorageFile, StorageLock};
+use super::{ByteLocks, FileIdentity, FileStamp, HeldFile, LockHolder, Storage, StorageFile, StorageLock};
 use crate::mapped::FileBytes;
 use crate::process::Birthplace;
 use crate::{Error, Result};
 
 /// A longer lock file is not one of ours: a process number takes fewer bytes.
 const MAX_LOCK_BYTES: u64 = 32;
+
+/// The byte of a lock file that its holder also locks, so that others can ask for it.
+const HELD_BYTE: u64 = 0;
 
 /// The file system of the machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -128,13 +132,24 @@ impl DiskDirectory {
         }
     }
 
-    /// Process number in the lock file.
-    fn holder(&self, path: &Path) -> Option<u32> {
-        let file = self.open_regular("read", path, OFlags::RDONLY).ok()?;
+    /// The process whose number is in the lock file.
+    fn holder(&self, file: &File) -> Option<LockHolder> {
         let mut number = String::new();
         // Bounded, because the file may be another program's, of any length.
         file.take(MAX_LOCK_BYTES).read_to_string(&mut number).ok()?;
-        number.trim().parse().ok()
+        let locked = identity(&rustix::fs::fstat(file).ok()?);
+        Some(super::holder::of_number(number.trim().parse().ok()?, locked))
+    }
+
+    /// Opens a file of locks, only to ask for their holders. `None` if there is none, or if it must not be read: a
+    /// reader needs no such file.
+    fn open_to_ask(&self, path: &Path) -> Result<Option<File>> {
+        use io::ErrorKind::{NotFound, PermissionDenied};
+        match self.open_regular("open", path, OFlags::RDONLY) {
+            Err(Error::NotRegular { .. }) => Ok(None),
+            Err(error) if matches!(error.io_kind(), Some(NotFound | PermissionDenied)) => Ok(None),
+            opened => opened.map(Some),
+        }
     }
 
     /// Locks the directory itself. Some network file systems cannot lock directories; then only the lock file
@@ -146,8 +161,18 @@ impl DiskDirectory {
         }
     }
 
+    /// Refuses a file that lost its name between opening and locking: the lock would be on a file without a name.
+    fn require_named(&self, file: &File, path: &Path) -> Result<()> {
+        let stat = rustix::fs::fstat(file).map_err(|e| Error::io("lock", path, e.into()))?;
+        if self.stamp(path)?.map(|stamp| stamp.identity) == Some(identity(&stat)) {
+            return Ok(());
+        }
+        Err(Error::io("lock", path, io::Error::other("another process replaced the file meanwhile; try again")))
+    }
+
     fn locked(&self, path: &Path) -> Error {
-        Error::Locked { path: path.to_owned(), holder: self.holder(path) }
+        let file = self.open_regular("read", path, OFlags::RDONLY).ok();
+        Error::Locked { path: path.to_owned(), holder: file.and_then(|file| self.holder(&file)).unwrap_or_default() }
     }
 }
 
@@ -284,20 +309,72 @@ impl Storage for DiskDirectory {
             Err(TryLockError::WouldBlock) => return Err(self.locked(path)),
             Err(TryLockError::Error(e)) => return Err(failed(e)),
         }
-        let stat = rustix::fs::fstat(&file).map_err(|e| failed(e.into()))?;
-        let identity = identity(&stat);
-        // The file may have been replaced between opening and locking; the lock is then on a file without a name.
-        if self.stamp(path)?.map(|stamp| stamp.identity) != Some(identity) {
-            return Err(failed(io::Error::other("another process replaced the file meanwhile; try again")));
-        }
+        let identity = identity(&rustix::fs::fstat(&file).map_err(|e| failed(e.into()))?);
+        self.require_named(&file, path)?;
         if file.metadata().map_err(failed)?.len() > MAX_LOCK_BYTES {
             let what = "it holds more than the number of a process; move it away";
             return Err(failed(io::Error::new(io::ErrorKind::InvalidData, what)));
         }
-        // For the messages of refused processes. The kernel holds the lock, not this number.
+        // So that others can ask for the holder, which `flock` does not allow. Some file systems have no such locks.
+        let _ = byte_lock::try_lock(&file, HELD_BYTE, ByteLock::Exclusive);
+        // For messages. The kernel holds the lock, not this number.
         let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
         let held = DiskLock { dir: Arc::clone(&self.dir), file, birthplace: Birthplace::here() };
         Ok(StorageLock::new(identity, Box::new(held)))
+    }
+
+    fn share_byte(&self, path: &Path, offset: u64) -> Result<Option<ByteLocks>> {
+        let failed = |e: io::Error| Error::io("lock a byte of", path, e);
+        // A file that exists need not be writable: a reader may have no right to write.
+        let file = match self.open_regular("open", path, OFlags::RDONLY) {
+            Err(error) if error.io_kind() == Some(io::ErrorKind::NotFound) => {
+                self.open_regular("create", path, OFlags::RDONLY | OFlags::CREATE)?
+            }
+            opened => opened?,
+        };
+        if !byte_lock::try_lock(&file, offset, ByteLock::Shared).map_err(failed)? {
+            return Ok(None);
+        }
+        self.require_named(&file, path)?;
+        Ok(Some(DiskByteLocks::held(file, vec![offset])))
+    }
+
+    fn take_bytes(&self, path: &Path, offsets: &[u64]) -> Result<(ByteLocks, Vec<u64>)> {
+        let failed = |e: io::Error| Error::io("lock bytes of", path, e);
+        let file = self.open_regular("open for locking", path, OFlags::RDWR | OFlags::CREATE)?;
+        let (mut taken, mut locked) = (Vec::new(), Vec::new());
+        for &offset in offsets {
+            match byte_lock::try_lock(&file, offset, ByteLock::Exclusive) {
+                Ok(true) => taken.push(offset),
+                Ok(false) => locked.push(offset),
+                // Without such locks, no process has one.
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        self.require_named(&file, path)?;
+        Ok((DiskByteLocks::held(file, taken), locked))
+    }
+
+    fn byte_holders(&self, path: &Path, offsets: &[u64]) -> Result<Vec<(u64, LockHolder)>> {
+        let Some(file) = self.open_to_ask(path)? else { return Ok(Vec::new()) };
+        let is_locked = |offset: &&u64| byte_lock::is_locked(&file, **offset).unwrap_or(false);
+        let locked: Vec<u64> = offsets.iter().filter(is_locked).copied().collect();
+        if locked.is_empty() {
+            return Ok(Vec::new());
+        }
+        let stat = rustix::fs::fstat(&file).map_err(|e| Error::io("look at", path, e.into()))?;
+        Ok(super::holder::of_bytes(identity(&stat), &locked))
+    }
+
+    fn lock_holder(&self, path: &Path) -> Result<Option<LockHolder>> {
+        let Some(file) = self.open_to_ask(path)? else { return Ok(None) };
+        match byte_lock::is_locked(&file, HELD_BYTE) {
+            // Without byte locks, the number must do: it leaves the file with the lock, unless a crash kept it there.
+            Err(_) => Ok(self.holder(&file)),
+            Ok(true) => Ok(Some(self.holder(&file).unwrap_or_default())),
+            Ok(false) => Ok(None),
+        }
     }
 }
 
@@ -344,8 +421,35 @@ impl Drop for DiskLock {
     fn drop(&mut self) {
         if !self.birthplace.is_elsewhere() {
             // Closing the files releases the lock only if no child shares them.
+            let _ = byte_lock::unlock(&self.file, HELD_BYTE);
+            // The number of a process without the lock would mislead.
+            let _ = self.file.set_len(0);
             let _ = self.file.unlock();
             let _ = self.dir.unlock();
+        }
+    }
+}
+
+/// Locks on bytes. A forked child shares them, so dropping its copy must not release them.
+struct DiskByteLocks {
+    file: File,
+    offsets: Vec<u64>,
+    birthplace: Birthplace,
+}
+
+impl DiskByteLocks {
+    fn held(file: File, offsets: Vec<u64>) -> ByteLocks {
+        ByteLocks::new(Box::new(Self { file, offsets, birthplace: Birthplace::here() }))
+    }
+}
+
+impl Drop for DiskByteLocks {
+    fn drop(&mut self) {
+        if !self.birthplace.is_elsewhere() {
+            // Closing the file releases the locks only if no child shares it.
+            for &offset in &self.offsets {
+                let _ = byte_lock::unlock(&self.file, offset);
+            }
         }
     }
 }
@@ -466,9 +570,13 @@ mod tests {
         let lock_path = dir.join("LOCK");
         let held = disk.lock(&lock_path).unwrap();
         let refused = disk.lock(&lock_path).err().unwrap();
-        assert!(matches!(refused, Error::Locked { holder: Some(number), .. } if number == std::process::id()));
+        let holder = disk.lock_holder(&lock_path).unwrap().unwrap();
+        assert!(holder.process == Some(std::process::id()) && holder.program.is_some(), "{holder}");
+        assert!(matches!(&refused, Error::Locked { holder: named, .. } if *named == holder), "{refused:?}");
         assert!(refused.to_string().ends_with("locked by another handle of this process"), "{refused}");
         drop(held);
+        assert_eq!(disk.lock_holder(&lock_path).unwrap(), None);
+        assert_eq!(disk.lock_holder(&dir.join("none")).unwrap(), None);
         drop(disk.lock(&lock_path).unwrap());
 
         let path = dir.join("file");

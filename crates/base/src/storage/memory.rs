@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::disk::DiskFile;
-use super::{FileStamp, HeldFile, Storage, StorageFile, StorageLock};
+use super::{ByteLockTable, ByteLocks, FileStamp, HeldFile, LockHolder, Storage, StorageFile, StorageLock};
 use crate::mapped::{FileBytes, memory_file};
 use crate::{Error, Result};
 
@@ -28,6 +28,7 @@ pub struct MemoryStorage {
 struct MemoryStorageState {
     names: BTreeMap<PathBuf, MemoryEntry>,
     locks: Vec<PathBuf>,
+    bytes: ByteLockTable,
 }
 
 #[derive(Debug)]
@@ -175,7 +176,7 @@ impl Storage for MemoryStorage {
     fn lock(&self, path: &Path) -> Result<StorageLock> {
         let mut state = self.state.lock();
         if state.locks.iter().any(|held| held == path) {
-            return Err(Error::Locked { path: path.to_owned(), holder: None });
+            return Err(Error::Locked { path: path.to_owned(), holder: LockHolder::this() });
         }
         if !state.names.contains_key(path) {
             let file = memory_file().and_then(|file| state.add(path, MemoryEntry::File(Arc::new(file))));
@@ -185,6 +186,23 @@ impl Storage for MemoryStorage {
         let identity = DiskFile::new(file, path).identity()?;
         state.locks.push(path.to_owned());
         Ok(StorageLock::new(identity, Box::new(MemoryLock { storage: self.clone(), path: path.to_owned() })))
+    }
+
+    fn lock_holder(&self, path: &Path) -> Result<Option<LockHolder>> {
+        let is_held = self.state.lock().locks.iter().any(|held| held == path);
+        Ok(is_held.then(LockHolder::this))
+    }
+
+    fn share_byte(&self, path: &Path, offset: u64) -> Result<Option<ByteLocks>> {
+        Ok(self.state.lock().bytes.share(path, offset))
+    }
+
+    fn take_bytes(&self, path: &Path, offsets: &[u64]) -> Result<(ByteLocks, Vec<u64>)> {
+        Ok(self.state.lock().bytes.take(path, offsets))
+    }
+
+    fn byte_holders(&self, path: &Path, offsets: &[u64]) -> Result<Vec<(u64, LockHolder)>> {
+        Ok(self.state.lock().bytes.holders(path, offsets))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::harness::{Pairs, geometric_mean};
 use crate::kernels::Kernel;
+use crate::machine;
 use crate::report::{Line, at_most, number};
 
 /// The largest ratio that no cell should exceed, for long and for short runs.
@@ -35,6 +36,25 @@ pub(super) struct PeerPairs {
     pub(super) warm: Pairs,
     /// Later runs, of which ours use kept preparation.
     pub(super) kept: Pairs,
+}
+
+/// The measurements on one graph.
+#[derive(Debug)]
+pub(super) struct FamilyRow {
+    pub(super) graph: String,
+    pub(super) num_vertices: usize,
+    pub(super) num_edges: u64,
+    pub(super) cells: Vec<FamilyCell>,
+}
+
+impl FamilyRow {
+    /// The innermost cache that holds a number for each vertex, which is what most kernels read at random.
+    fn cache_text(&self, caches: &[(u32, u64)]) -> String {
+        let num_bytes = (self.num_vertices * size_of::<u64>()) as u64;
+        let cache = caches.iter().find(|(_, size)| num_bytes <= *size);
+        let place = cache.map_or_else(|| "memory".to_owned(), |(level, _)| format!("L{level}"));
+        format!("{}: {} MB, {place}", self.graph, number(num_bytes as f64 / 1e6))
+    }
 }
 
 /// A figure of a cell.
@@ -141,7 +161,7 @@ impl FamilyCell {
 }
 
 /// The matrices of all graphs as text.
-pub(super) fn text(kernels: &[Kernel], rows: &[(String, Vec<FamilyCell>)]) -> String {
+pub(super) fn text(kernels: &[Kernel], rows: &[FamilyRow]) -> String {
     let mut text = String::new();
     for (figure, title) in [
         (FamilyFigure::Warm, "Warm, preparation redone: our time ÷ that of the best other side"),
@@ -151,30 +171,44 @@ pub(super) fn text(kernels: &[Kernel], rows: &[(String, Vec<FamilyCell>)]) -> St
         text += &table(title, kernels, rows, |cell| cell.ratio_text(figure));
         text += &summary(figure, rows);
     }
+    let caches = machine::caches();
+    text += &table_of(
+        "Nanoseconds an edge of warm runs; 8 bytes a vertex, and the innermost cache that holds them",
+        kernels,
+        rows,
+        |row| row.cache_text(&caches),
+        |row, cell| number(cell.warm_seconds * 1e9 / row.num_edges as f64),
+    );
     text += &table("Phases of warm runs: our time, the larger phase", kernels, rows, FamilyCell::phase_text);
     text += &table("Phases of first runs: our time, the share of opening", kernels, rows, FamilyCell::open_text);
     text
 }
 
-fn table(
+fn table(title: &str, kernels: &[Kernel], rows: &[FamilyRow], cell_text: impl Fn(&FamilyCell) -> String) -> String {
+    table_of(title, kernels, rows, |row| row.graph.clone(), |_, cell| cell_text(cell))
+}
+
+fn table_of(
     title: &str,
     kernels: &[Kernel],
-    rows: &[(String, Vec<FamilyCell>)],
-    cell_text: impl Fn(&FamilyCell) -> String,
+    rows: &[FamilyRow],
+    row_text: impl Fn(&FamilyRow) -> String,
+    cell_text: impl Fn(&FamilyRow, &FamilyCell) -> String,
 ) -> String {
     let head = kernels.iter().map(|kernel| kernel.name()).collect::<Vec<_>>().join(" | ");
     let mut text = format!("\n{title}\n\n| graph | {head} |\n| --- |{}\n", " ---: |".repeat(kernels.len()));
-    for (graph, cells) in rows {
-        let cell_of = |kernel: &Kernel| cells.iter().find(|cell| cell.kernel == *kernel);
-        let cells: Vec<_> = kernels.iter().map(|kernel| cell_of(kernel).map_or(String::new(), &cell_text)).collect();
-        text += &format!("| {graph} | {} |\n", cells.join(" | "));
+    for row in rows {
+        let cell_of = |kernel: &Kernel| row.cells.iter().find(|cell| cell.kernel == *kernel);
+        let text_of = |kernel| cell_of(kernel).map_or(String::new(), |cell| cell_text(row, cell));
+        let cells: Vec<_> = kernels.iter().map(text_of).collect();
+        text += &format!("| {} | {} |\n", row_text(row), cells.join(" | "));
     }
     text + "\n"
 }
 
 /// The geometric mean and the worst cell.
-fn summary(figure: FamilyFigure, rows: &[(String, Vec<FamilyCell>)]) -> String {
-    let cells = rows.iter().flat_map(|(graph, cells)| cells.iter().map(move |cell| (graph, cell)));
+fn summary(figure: FamilyFigure, rows: &[FamilyRow]) -> String {
+    let cells = rows.iter().flat_map(|row| row.cells.iter().map(move |cell| (&row.graph, cell)));
     let measured: Vec<_> = cells.filter_map(|(graph, cell)| Some((cell.ratio(figure)?, graph, cell))).collect();
     let Some((worst, graph, cell)) = measured.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else {
         return format!("{}: no other side ran\n", figure.name());
@@ -214,7 +248,11 @@ mod tests {
     #[test]
     fn cells_compare_with_the_best_side() {
         let peers = vec![peer("GAPBS pr", 2.0, Some(1.0)), peer("SciPy", 0.5, None)];
-        let rows = [("kron".to_owned(), vec![cell(Kernel::PageRank, peers), cell(Kernel::Bfs, vec![])])];
+        let cells = vec![cell(Kernel::PageRank, peers), cell(Kernel::Bfs, vec![])];
+        let row = FamilyRow { graph: "kron".to_owned(), num_vertices: 1 << 17, num_edges: 1 << 20, cells };
+        assert_eq!(row.cache_text(&[(1, 1 << 15), (2, 1 << 20)]), "kron: 1.049 MB, L2");
+        assert_eq!(row.cache_text(&[(1, 1 << 15)]), "kron: 1.049 MB, memory");
+        let rows = [row];
         let text = text(&[Kernel::PageRank, Kernel::Bfs], &rows);
         for expected in [
             "| kron | 2.00 [2.00, 2.00] SciPy | 1.000 s |",
@@ -223,10 +261,11 @@ mod tests {
             "| kron | 2.00 [2.00, 2.00] GAPBS pr | 2.000 s |",
             "| kron | 1000 ms, preparation 75 % | 1000 ms |",
             "| kron | 2000 ms, open 25 % |",
+            " | 953.7 | 953.7 |",
         ] {
             assert!(text.contains(expected), "{expected}\n{text}");
         }
-        let bounds = rows[0].1[0].lines().into_iter().map(|line| line.bound).collect::<Vec<_>>();
+        let bounds = rows[0].cells[0].lines().into_iter().map(|line| line.bound).collect::<Vec<_>>();
         assert_eq!(bounds, ["≤ 1.2, missed", "", "≤ 1, missed", "", "≤ 1", "part of first", "part of warm"]);
     }
 }

@@ -323,9 +323,11 @@ Examples:
   anden export social.anden social.sg             GAP's binary format; keys are replaced by ids
   anden export social.anden social.mtx --vertices keys.txt
   anden export social.anden edges.parquet --vertices vertices.parquet
+  anden export social.anden social.arrow                  a CSR, for pyarrow, Polars and SciPy
   anden export social.anden edges.csv --format neo4j --vertices vertices.csv   for neo4j-admin import
   anden export social.anden web.graph --format bvgraph          web.properties and web.offsets beside it, for WebGraph
   anden export social.anden folder --format graphframes         vertices and edges in Parquet, for Spark
+  anden export social.anden folder --format graphar             labels and types as tables of Apache GraphAr
   anden export social.anden then.csv --snapshot 3
   anden export social.anden near.graphml --ego 12 2       the vertices within two steps of 12, and their properties
   anden export social.anden part.csv --vertices-in keys.txt --vertices part-vertices.csv
@@ -338,7 +340,8 @@ pub struct ExportArgs {
     /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// Output file; `-` for standard output. With --format graphframes, a new or empty folder
+    /// Output file; `-` for standard output. With --format graphframes or graphar, a new or empty
+    /// folder
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Output format [default: by the extension of the file, else edgelist]. Rows of a matrix (mtx) count from 1; --ids

@@ -1,4 +1,4 @@
-//! `anden backup` and `anden restore`.
+//! `anden backup`, `anden restore` and `anden repair`.
 
 use std::path::PathBuf;
 
@@ -56,4 +56,25 @@ pub struct RestoreArgs {
     /// Copy at most this many bytes a second, for example 50M [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse::rate, allow_hyphen_values = true)]
     pub limit_rate: Option<u64>,
+}
+
+const REPAIR_EXAMPLES: &str = "\
+Examples:
+  anden repair social.anden --to saved.anden
+  anden repair social.anden --to saved.anden --json | jq '.losses[]'";
+
+/// Save what can be read of a damaged database in a new one, and list what is lost
+///
+/// The damaged database is only read. If the newest snapshot is whole, saves all snapshots whose files are whole.
+/// Otherwise saves the newest one page by page, lost lists from the other ends of the edges. Then the commits of the
+/// write-ahead log, up to the first damaged one. Stop the writer before.
+#[derive(Args, Debug)]
+#[command(after_help = REPAIR_EXAMPLES)]
+pub struct RepairArgs {
+    /// Directory of the damaged database
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// Directory of the new database, which must not exist
+    #[arg(long, value_name = "NEW", required = true)]
+    pub to: PathBuf,
 }

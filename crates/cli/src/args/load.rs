@@ -33,7 +33,7 @@ pub struct LoadArgs {
     /// Directory of the new database; must not exist
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// Files of edges; `-` for standard input; a folder with GraphFrames' `vertices` and `edges`
+    /// Files of edges; `-` for standard input; a folder of GraphFrames or GraphAr
     #[arg(value_name = "INPUT", required_unless_present = "edges")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -127,6 +127,10 @@ pub struct ReadingArgs {
     /// Ignore blanks around CSV fields; without it, `x ` and `x` are different keys
     #[arg(long)]
     pub trim: bool,
+    /// Take empty text as a key, with --ids string: an empty field, `id=""`, or an empty string of Parquet. Without it,
+    /// an empty key is an error
+    #[arg(long)]
+    pub empty_ids: bool,
     /// A word such as NA or NULL that means null as the value of a property in CSV and blank-separated text; repeat for
     /// several. An empty field is null anyway. A key must not be null
     #[arg(long, value_name = "WORD")]
@@ -153,7 +157,7 @@ pub struct ReadingArgs {
     #[arg(long, value_name = "NAME,…", default_value = "all", value_parser = parse::wanted)]
     pub vertex_properties: WantedProperties,
     // `None` lets `append` choose by the graph, where `load` takes all.
-    /// Other columns of the inputs (CSV, Parquet, GraphML) that become edge properties: all, none, or names [default:
+    /// Other columns of the inputs (CSV, Parquet, Arrow, GraphML) that become edge properties: all, none, or names [default:
     /// all; append: none if the edges of the graph have no properties]
     #[arg(long, value_name = "NAME,…", value_parser = parse::wanted)]
     pub properties: Option<WantedProperties>,

@@ -50,6 +50,13 @@ pub fn time(text: &str) -> Result<Duration, String> {
     time.ok_or_else(|| "expected a time such as 100ms, 2s, or a number of milliseconds".into())
 }
 
+/// Parses an interval in seconds, up to a day.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let time = positive(text).ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let time = time.filter(|time| (Duration::from_millis(1)..=Duration::from_secs(86_400)).contains(time));
+    time.ok_or_else(|| "expected a number of seconds from 0.001 to 86400".into())
+}
+
 /// Parses an inclusive range: `1..255`.
 pub fn interval<T: std::str::FromStr + PartialOrd>(text: &str) -> Result<RangeInclusive<T>, String> {
     let bounds = text.split_once("..").and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?)));

@@ -1,5 +1,6 @@
 //! `anden backup` and `anden restore`.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -17,6 +18,9 @@ pub fn backup(global: &Global, args: &BackupArgs) -> Result {
     let to_stdout = args.target == Path::new("-");
     if to_stdout && global.json {
         return Err(CommandFailure::Usage("backup to - and --json both want standard output: give a file".into()));
+    }
+    if to_stdout && std::io::stdout().is_terminal() {
+        return Err(CommandFailure::Usage("standard output is a terminal: redirect it, or give a file".into()));
     }
     let (session, watch) = session(global)?;
     // The backup reads the WAL itself, so it is not replayed here.

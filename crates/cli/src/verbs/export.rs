@@ -208,7 +208,7 @@ fn say_matrix_rows(global: &Global, args: &ExportArgs, format: ExportFormat, vie
 fn say_left_out(global: &Global, left_out: &[String]) {
     if !left_out.is_empty() && !global.quiet {
         let what = left_out.join(", ");
-        let hint = "GraphML, GEXF and JSON hold all properties, CSV and Parquet those of edges, --vertices FILE.csv those of vertices";
+        let hint = "GraphML, GEXF, JSON and Arrow hold all properties, CSV and Parquet those of edges, --vertices FILE.csv those of vertices";
         complain(&format!("note: the export leaves out {what}; {hint}"));
     }
 }

@@ -1,7 +1,8 @@
 //! `anden info`.
 
 use anden::property::PropertySchema;
-use anden::stats::{DegreeStatistics, Stats};
+use anden::snapshot::LeaseInfo;
+use anden::stats::{CommitStats, DegreeStatistics, LiveStats, LockHolder, ViewStats};
 use anden::{Database, KeyScheme, View};
 use serde_json::{Value, json};
 
@@ -29,7 +30,7 @@ pub fn execute(global: &Global, args: &InfoArgs) -> Result {
 
 fn object(database: &Database, view: &View) -> Result<Value> {
     let stats = database.stats();
-    let storage = &stats.storage;
+    let (storage, metrics) = (&stats.storage, &stats.metrics);
     let log_bytes = database.log_bytes()?;
     let mut object = json!({
         "vertices": view.num_vertices(),
@@ -58,7 +59,9 @@ fn object(database: &Database, view: &View) -> Result<Value> {
     });
     // These describe this handle only; the memtable of another process is not visible.
     (object["live"], object["commits"], object["views"]) =
-        (live_json(&stats, log_bytes), commits_json(&stats), views_json(&stats));
+        (live_json(&metrics.live, log_bytes), commits_json(&metrics.commits), views_json(&metrics.views));
+    object["writer"] = writer_json(database.lock_holder()?.as_ref());
+    object["leases"] = leases_json(&database.leases()?);
     object["log"] = json!({ "bytes": log_bytes });
     object["vertex_properties"] = schema_json(view.vertex_schema());
     object["edge_properties"] = schema_json(view.edge_schema());
@@ -74,9 +77,22 @@ fn object(database: &Database, view: &View) -> Result<Value> {
     Ok(object)
 }
 
+/// The process that has the database open for writing; null if there is none.
+pub(super) fn writer_json(writer: Option<&LockHolder>) -> Value {
+    writer.map_or(Value::Null, |writer| json!({ "process": writer.process, "program": writer.program }))
+}
+
+/// The leases on snapshots.
+pub(super) fn leases_json(leases: &[LeaseInfo]) -> Value {
+    let object = |lease: &LeaseInfo| {
+        let LockHolder { process, program } = &lease.holder;
+        json!({ "snapshot": lease.snapshot, "process": process, "program": program })
+    };
+    leases.iter().map(object).collect()
+}
+
 /// The memtable of this handle, and the WAL files on disk.
-fn live_json(stats: &Stats, log_bytes: u64) -> Value {
-    let live = &stats.live;
+fn live_json(live: &LiveStats, log_bytes: u64) -> Value {
     json!({
         "delta_bytes": live.delta_bytes,
         "added": live.added,
@@ -96,8 +112,7 @@ fn live_json(stats: &Stats, log_bytes: u64) -> Value {
 }
 
 /// Counters of commits through this handle.
-pub(super) fn commits_json(stats: &Stats) -> Value {
-    let commits = &stats.commits;
+pub(super) fn commits_json(commits: &CommitStats) -> Value {
     json!({
         "commits": commits.commits,
         "aborts": {
@@ -115,8 +130,8 @@ pub(super) fn commits_json(stats: &Stats) -> Value {
     })
 }
 
-fn views_json(stats: &Stats) -> Value {
-    json!({ "open": stats.views.open, "oldest_age_seconds": stats.views.oldest_age.as_secs_f64() })
+fn views_json(views: &ViewStats) -> Value {
+    json!({ "open": views.open, "oldest_age_seconds": views.oldest_age.as_secs_f64() })
 }
 
 fn schema_json(schema: &PropertySchema) -> Value {
@@ -142,8 +157,20 @@ fn distinct_in_degrees(view: &View) -> Result<Option<DegreeStatistics>> {
     Ok(if is_distinct { Some(view.in_degree_statistics()?) } else { None })
 }
 
+/// Adds the processes that write the database or hold leases on its snapshots.
+fn add_processes(table: &mut ConsoleTable, database: &Database) -> Result {
+    if let Some(writer) = database.lock_holder()? {
+        table.pair("open for writing", format!("by {writer}"));
+    }
+    for LeaseInfo { snapshot, holder, .. } in database.leases()? {
+        table.pair(&format!("lease on snapshot {snapshot}"), format!("by {holder}"));
+    }
+    Ok(())
+}
+
 fn print(console: &mut Console, database: &Database, view: &View) -> Result {
-    let Stats { storage: stats, live, .. } = database.stats();
+    let stats = database.stats();
+    let (stats, live) = (stats.storage, stats.metrics.live);
     let mut kind = vec![if view.is_directed() { "directed" } else { "undirected" }.to_owned()];
     if database.options().ordered {
         kind.push("ordered".into());
@@ -192,6 +219,7 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
     for (form, bytes) in database.prepared() {
         table.pair(&format!("  prepared, {form}"), size(bytes));
     }
+    add_processes(&mut table, database)?;
     // Committed changes that no snapshot has yet.
     if live.delta_bytes > 0 {
         let (added, removed) = (count(live.added), count(live.removed));

@@ -47,7 +47,7 @@ pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
         None => Ok(()),
     });
     // Closing consumes the handle, so read the counters first.
-    let stats = database.stats();
+    let metrics = database.metrics();
     // Closed before the report, so that a failed close is an error and not a success.
     let report = applied.and_then(|report| database.close().map(|()| report));
     watch.clear();
@@ -62,8 +62,8 @@ pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
             "seconds": report.seconds,
             "updates_per_second": rate,
             "automatic_checkpoints": report.automatic_checkpoints,
-            "log_syncs": stats.live.log_syncs,
-            "commits": commits_json(&stats),
+            "log_syncs": metrics.live.log_syncs,
+            "commits": commits_json(&metrics.commits),
         }))?;
     // A report between the line numbers would confuse their reader.
     } else if !global.quiet && args.acks.as_deref() != Some("-".as_ref()) {
@@ -97,7 +97,7 @@ pub fn checkpoint(global: &Global, args: &CheckpointArgs) -> Result {
         console.object(&json!({
             "snapshot": snapshot.number,
             "seconds": seconds,
-            "bytes": database.stats().storage.bytes,
+            "bytes": database.metrics().snapshot_bytes,
             "peak_bytes": anden_base::memory::resident_peak(),
         }))?;
     } else if !global.quiet {

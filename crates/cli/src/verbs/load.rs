@@ -155,6 +155,7 @@ pub fn sources(args: &ReadingArgs, format: Option<Format>, properties: WantedPro
         delimiter: args.delimiter,
         comment: args.comment,
         trim: args.trim,
+        empty_ids: args.empty_ids,
         null_words: args.null.clone(),
         scratch_limit: args.scratch_limit,
         columns: args.columns.clone(),

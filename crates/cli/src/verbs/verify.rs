@@ -12,10 +12,9 @@ pub fn execute(global: &Global, args: &DatabaseArgs) -> Result {
     let (session, watch) = session(global)?;
     let start = std::time::Instant::now();
     // Opened with the WAL, so commits that no snapshot has are checked too.
-    let database = open(&args.database, &session)?;
-    let report = database.verify();
+    let report = open(&args.database, &session).and_then(|database| Ok(database.verify()?));
     watch.clear();
-    let report = report?;
+    let report = report.map_err(|failure| failure.with_repair(&args.database))?;
     let seconds = start.elapsed().as_secs_f64();
     let mut console = Console::new();
     if global.json {

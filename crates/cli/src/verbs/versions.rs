@@ -22,7 +22,7 @@ pub fn merge(global: &Global, args: &MergeArgs) -> Result {
     watch.clear();
     let report = merged?;
     let seconds = start.elapsed().as_secs_f64();
-    let total = database.stats().storage.bytes;
+    let total = database.metrics().snapshot_bytes;
     let mut console = Console::after("the database was merged");
     if global.json {
         console.object(&json!({
@@ -45,11 +45,11 @@ pub fn drop(global: &Global, args: &DropArgs) -> Result {
     let database = open_to_write(&args.database, &session)?;
     watch.clean_up_from_here();
     // Read before the drop, to show how much space it freed.
-    let before = database.stats().storage.bytes;
+    let before = database.metrics().snapshot_bytes;
     let dropped = database.drop_snapshots(&args.snapshots);
     watch.clear();
     let dropped = dropped?;
-    let (seconds, bytes) = (start.elapsed().as_secs_f64(), database.stats().storage.bytes);
+    let (seconds, bytes) = (start.elapsed().as_secs_f64(), database.metrics().snapshot_bytes);
     let mut console = Console::after("the snapshots were dropped");
     if global.json {
         console.object(&json!({ "dropped": dropped, "seconds": seconds, "bytes": bytes }))?;
@@ -86,7 +86,7 @@ pub fn retain(global: &Global, args: &RetainArgs) -> Result {
     let retention = retention_text(args.retention);
     let mut console = Console::after("the retention was set");
     if global.json {
-        let bytes = database.stats().storage.bytes;
+        let bytes = database.metrics().snapshot_bytes;
         console.object(&json!({ "retention": retention, "dropped": dropped, "bytes": bytes }))?;
     } else if !global.quiet {
         console.line(format_args!("{} retains {retention}: dropped {}", args.database.display(), shown(&dropped)))?;

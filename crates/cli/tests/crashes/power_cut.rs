@@ -178,10 +178,10 @@ fn batches_are_durable_long_before_the_writer_ends() {
         let noted = (0..20).map(|_| add()).last().unwrap();
         // The newest counted sync may not cover all commits; neither may the next, which is counted when it begins. The
         // third has ended once a fourth begins.
-        let num_syncs = database.live_stats().log_syncs + 3;
+        let num_syncs = database.metrics().live.log_syncs + 3;
         wait_until("three more syncs of the WAL", || {
             add();
-            database.live_stats().log_syncs >= num_syncs
+            database.metrics().live.log_syncs >= num_syncs
         });
         let answered = (0..20).map(|_| add()).last().unwrap();
         disk.cut(flag);

@@ -1,4 +1,6 @@
-//! `anden backup` and `anden restore`: what they write, say and refuse.
+//! `anden backup`, `anden restore` and `anden repair`: what they write, say and refuse.
+
+use std::process::Command;
 
 use serde_json::json;
 
@@ -48,4 +50,50 @@ fn taken_paths_and_foreign_backups_are_refused() {
     scene.anden(&["restore", "db", "other"]).failed(&["db is no finished backup"]);
     scene.anden(&["restore", "absent", "other"]).failed(&["absent"]);
     assert!(!scene.names().iter().any(|name| name == "next" || name == "other"), "{:?}", scene.names());
+}
+
+#[test]
+fn a_repair_lists_what_is_lost() {
+    let scene = Scene::with_small(&["--weights"]);
+    let report = scene.json(&["repair", "db", "--to", "whole"]);
+    let fields = ["history", "source_history", "epoch", "snapshots", "vertices", "edges", "files", "bytes", "losses"];
+    assert_eq!(keys(&report)[..9], fields);
+    assert_eq!((&report["losses"], &report["edges"]), (&json!([]), &json!(6)));
+    let said = scene.anden(&["repair", "db", "--to", "again"]).succeeded().stdout;
+    assert!(said.starts_with("saved again: 6 vertices, 6 edges, ") && said.ends_with("nothing is lost\n"), "{said}");
+    // The targets of the out-lists alone are in the in-lists too.
+    let targets = |name: &str| scene.path("db").join(format!("base-000001-{name}"));
+    std::fs::remove_file(targets("out")).unwrap();
+    assert_eq!(scene.json(&["repair", "db", "--to", "recovered"])["losses"], json!([]));
+    let weight = |database: &str| scene.json(&["query", database, "edge", "1", "3"])["result"].clone();
+    assert_eq!(weight("recovered"), weight("whole"));
+    std::fs::remove_file(targets("in")).unwrap();
+    let lost = scene.anden(&["repair", "db", "--to", "part"]).succeeded().stdout;
+    let span = "1 to 6 (ids 0 to 5)";
+    let expected =
+        format!("lost: edges from the vertices {span} to the vertices {span}\nsaved part: 6 vertices, 0 edges");
+    assert!(lost.starts_with(&expected) && lost.ends_with("see the losses above\n"), "{lost}");
+    let loss = &scene.json(&["repair", "db", "--to", "other"])["losses"][0];
+    assert_eq!((&loss["kind"], &loss["from"]["keys"]), (&json!("edges"), &json!(["1", "6"])));
+    scene.anden(&["verify", "part"]).succeeded();
+    scene.anden(&["repair", "db", "--to", "part"]).failed(&["part", "exists already"]);
+    std::fs::remove_file(scene.path("db").join("MANIFEST")).unwrap();
+    scene.anden(&["repair", "db", "--to", "third"]).failed(&["db", "is no database"]);
+    scene.anden(&["repair", "absent", "--to", "third"]).failed(&["absent"]);
+    assert!(!scene.names().contains(&"third".to_owned()));
+}
+
+#[test]
+fn an_archive_is_not_written_to_a_terminal() {
+    let scene = Scene::with_small(&[]);
+    let command = format!("'{}' backup db -", env!("CARGO_BIN_EXE_anden"));
+    // `script` gives the command a terminal, and exits with its status.
+    let script = Command::new("script").args(["-qec", &command, "/dev/null"]).current_dir(scene.path("")).output();
+    let Ok(script) = script else {
+        println!("skipped: there is no `script` that makes a terminal");
+        return;
+    };
+    let shown = String::from_utf8_lossy(&script.stdout);
+    assert!(shown.contains("standard output is a terminal") && shown.lines().count() == 1, "{shown}");
+    assert_eq!(script.status.code(), Some(2));
 }

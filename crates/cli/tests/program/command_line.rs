@@ -12,6 +12,7 @@ fn help_and_version() {
         "load",
         "append",
         "info",
+        "stats",
         "run",
         "prepare",
         "query",
@@ -27,6 +28,7 @@ fn help_and_version() {
         "retain",
         "backup",
         "restore",
+        "repair",
         "completions",
         "man",
     ] {
@@ -55,7 +57,10 @@ fn unparsable_arguments_exit_with_status_2() {
     scene.anden(&["generate", "clique"]).refused(&["clique"]);
     scene.anden(&["append", "db"]).refused(&["INPUT"]);
     scene.anden(&["restore", "x"]).refused(&["DB"]);
+    scene.anden(&["repair", "db"]).refused(&["--to"]);
     scene.anden(&["backup", "db", "x", "--limit-rate", "0"]).refused(&["--limit-rate"]);
+    scene.anden(&["stats", "db", "--watch", "0"]).refused(&["--watch", "seconds"]);
+    scene.anden(&["stats", "db", "--prometheus", "--json"]).refused(&["--prometheus"]);
     scene.anden(&["drop", "db"]).refused(&["N|NAME"]);
     scene.anden(&["diff", "db", "1"]).refused(&["B"]);
     scene.anden(&["retain", "db", "some"]).refused(&["some", "last:N"]);

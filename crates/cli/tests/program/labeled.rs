@@ -201,3 +201,56 @@ fn bulk_headers_need_no_options() {
     assert_eq!(scene.json(&["run", "db", "wcc", "--label", "Admin"])["vertices"], json!(1));
     scene.anden(&["load", "x", "likes.csv", "--ids", "integer"]).failed(&["key spaces need --ids string"]);
 }
+
+/// A CSR in an Arrow file loads as the graph that it came from.
+#[test]
+fn arrow_file_comes_back() {
+    let scene = blog();
+    scene.anden(&LOAD).succeeded();
+    let expected = scene.anden(&["export", "db", "-", "--format", "csv", "--quiet"]).succeeded().stdout;
+    let written = scene.json(&["export", "db", "blog.arrow"]);
+    assert_eq!((&written["edges"], &written["left_out"]), (&json!(4), &json!([])));
+    scene.anden(&["load", "again", "blog.arrow"]).succeeded();
+    assert_eq!(scene.anden(&["diff", "db", "1", "1", "--with", "again"]).succeeded().stdout, "");
+    assert_eq!(scene.anden(&["export", "again", "-", "--format", "csv", "--quiet"]).succeeded().stdout, expected);
+    scene.anden(&["export", "db", "x.arrow", "--vertices", "v.arrow"]).refused(&["cannot write"]);
+}
+
+/// The folder of GraphAr loads as the graph that it came from, also by its file in YAML.
+#[test]
+fn folder_of_graphar_comes_back() {
+    let scene = blog();
+    scene.anden(&LOAD).succeeded();
+    let written = scene.json(&["export", "db", "blog", "--format", "graphar"]);
+    assert_eq!((&written["vertices"], &written["edges"], &written["left_out"]), (&json!(4), &json!(4), &json!([])));
+    for input in ["blog", "blog/graph.graph.yml"] {
+        let database = format!("of-{}", input.replace('/', "-"));
+        scene.anden(&["load", &database, input]).succeeded();
+        assert_eq!(scene.anden(&["diff", "db", "1", "1", "--with", &database]).succeeded().stdout, "");
+        let shown = scene.json(&["query", &database, "vertex", "person:2"]);
+        assert_eq!(shown["result"]["properties"], json!({ "labels": "Person", "name": "Bob" }));
+    }
+    scene.anden(&["export", "db", "-", "--format", "graphar"]).refused(&["writes a folder, not standard output"]);
+    scene.write("other.yml", "a: 1\n");
+    scene.anden(&["load", "x", "other.yml"]).failed(&["other.yml: expected 'vertices' with names of YAML files"]);
+}
+
+/// Edges without a name get one.
+#[test]
+fn edge_names_of_neptune_come_back() {
+    let scene = Scene::new();
+    let edges = "~id,~from,~to,~label\ne1,v1,v2,knows\ne2,v2,v1,likes\n";
+    scene.write("named.csv", edges);
+    scene.anden(&["load", "named", "named.csv"]).succeeded();
+    let name = |database: &str, source: &str, target: &str| {
+        scene.anden(&["query", database, "edge", source, target, "--return", "~id"]).succeeded().stdout
+    };
+    assert_eq!(name("named", "v1", "v2"), "~id\ne1\n");
+    scene.write("more.txt", "+ v2 v2 type=knows\n");
+    scene.anden(&["apply", "named", "more.txt"]).succeeded();
+    scene.anden(&["export", "named", "again.csv", "--format", "neptune", "--vertices", "again-v.csv"]).succeeded();
+    let expected = "~from,~to,~id,~label\nv1,v2,e1,knows\nv2,v1,e2,likes\nv2,v2,\"#3\",knows\n";
+    assert_eq!(scene.read("again.csv"), expected);
+    scene.anden(&["load", "again", "again.csv", "again-v.csv"]).succeeded();
+    assert_eq!(name("again", "v2", "v1"), "~id\ne2\n");
+}

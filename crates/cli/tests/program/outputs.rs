@@ -6,25 +6,29 @@ use crate::scene::Scene;
 
 /// Every option for an output file, with endings that it accepts and endings that it refuses.
 const OPTIONS: [(&[&str], &[&str], &[&str]); 5] = [
-    (&["export", "none"], &["csv", "graphml", "el", "wsg", "jsonl", "net"], &["tsv", "gr", "metis", "v"]),
+    (
+        &["export", "none"],
+        &["csv", "graphml", "el", "wsg", "jsonl", "net", "arrow", "feather"],
+        &["tsv", "gr", "metis", "v"],
+    ),
     (
         &["export", "none", "edges", "--vertices"],
         &["csv", "parquet", "v", "jsonl"],
-        &["graphml", "mtx", "sg", "gexf", "json", "e"],
+        &["graphml", "mtx", "sg", "gexf", "json", "e", "arrow"],
     ),
     (
         &["run", "none", "wcc", "--output"],
         &["csv", "parquet", "jsonl", "ndjson"],
-        &["graphml", "mtx", "sg", "el", "tsv"],
+        &["graphml", "mtx", "sg", "el", "tsv", "feather"],
     ),
     (&["generate", "grid", "--width", "2", "--height", "2", "-o"], &["sg", "el"], &["csv", "parquet", "mtx", "jsonl"]),
     (&["apply", "none", "-", "--acks"], &["txt"], &["csv", "jsonl", "parquet"]),
 ];
 
 /// Endings of formats that no option writes, some of them compressed.
-const FOREIGN: [&str; 18] = [
-    "dot", "xlsx", "npy", "npz", "feather", "arrow", "orc", "avro", "h5", "db", "sqlite", "zip", "tar", "csv.gz",
-    "txt.zst", "bz2", "xz", "PDF",
+const FOREIGN: [&str; 16] = [
+    "dot", "xlsx", "npy", "npz", "orc", "avro", "h5", "db", "sqlite", "zip", "tar", "csv.gz", "txt.zst", "bz2", "xz",
+    "PDF",
 ];
 
 #[test]
@@ -64,8 +68,8 @@ fn refusals_list_the_endings_that_are_written() {
     refused(
         &["export", "db", "k.dot"],
         "cannot write edges: '.dot' is the ending of a DOT file, which is not written (k.dot); use .txt, .el, .wel, .e, \
-         .csv, .mtx, .parquet, .graphml, .sg, .wsg, .gexf, .gml, .net, .json, .jsonl or .ndjson, or choose one with \
-         --format",
+         .csv, .mtx, .parquet, .arrow, .feather, .graphml, .sg, .wsg, .gexf, .gml, .net, .json, .jsonl or .ndjson, or \
+         choose one with --format",
     );
     refused(&["run", "db", "wcc", "--output", "r.npy"], "use .txt, .csv, .parquet, .jsonl or .ndjson");
     refused(&["export", "db", "a", "--vertices", "v.xlsx"], "use .txt, .v, .csv, .parquet, .jsonl or .ndjson");

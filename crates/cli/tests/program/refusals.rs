@@ -140,6 +140,7 @@ fn completed_work_is_reported_when_output_fails() {
         (&["prepare", "db"], "the forms were stored"),
         (&["backup", "db", "backup"], "the backup was made"),
         (&["restore", "backup", "restored"], "the database was restored"),
+        (&["repair", "db", "--to", "repaired"], "the database was repaired"),
         (&["retain", "db", "last:9"], "the retention was set"),
         (&["drop", "db", "1"], "the snapshots were dropped"),
         (&["export", "db", "x.csv"], "the file was written"),

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::scene::Scene;
 
@@ -44,7 +44,7 @@ fn second_writer_is_refused_with_lock_holder() {
     scene.write("edges.txt", "1 9\n");
     let mut writer = Writer::start(&scene);
     writer.commit("+ 1 7\n+ 1 8\n");
-    let holder = format!("locked by another process ({})", writer.process.id());
+    let holder = format!("locked by another process ({}, anden)", writer.process.id());
     for arguments in [
         &["apply", "db", "more.txt"][..],
         &["append", "db", "edges.txt"],
@@ -121,4 +121,77 @@ fn running_writer_commits_show_as_live_edges() {
     let live = &info["live"];
     assert_eq!((&live["delta_bytes"], &live["added"], &live["log_bytes"]), (&json!(0), &json!(0), &json!(0)), "{info}");
     assert_eq!((&info["edges"], &info["views"]["open"]), (&json!(8), &json!(1)), "{info}");
+}
+
+#[test]
+fn stats_of_a_running_writer_are_seen_from_outside() {
+    let scene = Scene::with_small(&[]);
+    let idle = scene.json(&["stats", "db"]);
+    assert_eq!((&idle["writer"], &idle["epoch"], &idle["log"]["segments"]), (&json!(null), &json!(0), &json!(0)));
+    assert_eq!((&idle["edges"], &idle["files"]["base"]["files"].is_u64()), (&json!(6), &true), "{idle}");
+    assert_eq!(scene.json(&["info", "db"])["writer"], json!(null));
+    let mut writer = Writer::start(&scene);
+    writer.commit("+ 1 7\n+ 1 8\n");
+    let holder = json!({ "process": writer.process.id(), "program": "anden" });
+    let stats = scene.json(&["stats", "db"]);
+    assert_eq!((&stats["writer"], &stats["snapshots"], &stats["snapshot_epoch"]), (&holder, &json!(1), &json!(0)));
+    assert!(stats["epoch"].as_u64().unwrap() >= 1 && stats["log"]["bytes"].as_u64().unwrap() > 0, "{stats}");
+    assert_eq!(scene.json(&["info", "db"])["writer"], holder);
+    let named = format!("process {} (anden)", writer.process.id());
+    assert_eq!(row(&scene.anden(&["info", "db"]).succeeded().stdout, "open for writing"), format!("by {named}"));
+    let text = scene.anden(&["stats", "db"]).succeeded().stdout;
+    assert!(row(&text, "writer") == named && text.contains("db.metrics()"), "{text}");
+    assert!(!scene.anden(&["stats", "db", "--quiet"]).succeeded().stdout.contains("metrics"));
+    let text = scene.anden(&["stats", "db", "--prometheus"]).succeeded().stdout;
+    let lines = ["# TYPE anden_wal_bytes gauge", "anden_writer_present{database=\"db\"} 1"];
+    assert!(lines.iter().all(|line| text.lines().any(|other| other == *line)), "{text}");
+    // A killed writer holds nothing, although its number is still in the file.
+    writer.process.kill().unwrap();
+    writer.process.wait().unwrap();
+    assert!(!scene.read("db/LOCK").is_empty());
+    assert_eq!(scene.json(&["stats", "db"])["writer"], json!(null));
+    scene.anden(&["checkpoint", "db"]).succeeded();
+    assert_eq!(scene.read("db/LOCK"), "", "a writer that ends takes its number away");
+}
+
+/// `anden stats db --watch --json`, and its lines.
+fn watch(scene: &Scene) -> (Child, Lines<BufReader<ChildStdout>>) {
+    let mut command = scene.command(&["stats", "db", "--watch", "0.01", "--json"]);
+    let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    (process, lines)
+}
+
+#[test]
+fn watched_stats_follow_the_writer_until_a_signal() {
+    let scene = Scene::with_small(&[]);
+    let (process, mut lines) = watch(&scene);
+    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    let first = next();
+    assert_eq!((&first["epoch"], &first["groups_per_second"]), (&json!(0), &json!(null)), "{first}");
+    let mut writer = Writer::start(&scene);
+    writer.commit("+ 1 7\n+ 1 8\n");
+    let has_commits = |stats: &Value| stats["epoch"].as_u64().unwrap() > 0;
+    let stats = std::iter::repeat_with(&mut next).find(has_commits).unwrap();
+    assert!(stats["groups_per_second"].as_f64().unwrap() > 0.0, "{stats}");
+    writer.end();
+    // The snapshot at the end of the writer takes the WAL away.
+    let is_over = |stats: &Value| stats["snapshots"] == 2 && stats["log"]["segments"] == 0 && stats["writer"].is_null();
+    let stats = std::iter::repeat_with(&mut next).find(is_over).unwrap();
+    assert_eq!((&stats["epoch"], &stats["edges"]), (&stats["snapshot_epoch"], &json!(8)), "{stats}");
+    let killed = std::process::Command::new("kill").args(["-INT", &process.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = process.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), stderr.starts_with("anden: interrupted")), (Some(130), true), "{stderr}");
+}
+
+#[test]
+fn watched_stats_end_with_their_reader() {
+    let scene = Scene::with_small(&[]);
+    let (process, mut lines) = watch(&scene);
+    lines.next().unwrap().unwrap();
+    drop(lines);
+    let output = process.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{output:?}");
 }

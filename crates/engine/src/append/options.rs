@@ -172,6 +172,7 @@ impl AppendOptions {
             },
             comment: self.source.comment,
             trim: self.source.trim,
+            empty_ids: self.source.empty_ids,
             block_bytes: self.source.block_bytes,
             // A line with one key removes a vertex, where an input of edges would refuse it.
             lone_keys: LoneKeys::Vertices,

@@ -76,14 +76,15 @@ impl BackupSink for ArchiveSink<'_> {
     }
 }
 
-/// Calls `take` with name and content of each file of the archive at `path`, in order. `take` reads what it needs.
+/// Calls `take` with name, length and content of each file of the archive at `path`, in order. `take` reads what it
+/// needs.
 ///
 /// # Errors
 /// The archive is damaged or cut; an entry is no regular file, or no backup has a file of this name; errors of `take`.
 pub(super) fn read_archive(
     path: &Path,
     input: impl Read,
-    take: &mut dyn FnMut(&str, &mut dyn Read) -> Result<()>,
+    take: &mut dyn FnMut(&str, u64, &mut dyn Read) -> Result<()>,
 ) -> Result<()> {
     let unreadable = |error| Error::from(anden_base::Error::io("read", path, error));
     let decoder = zstd::Decoder::new(input).map_err(unreadable)?;
@@ -100,7 +101,7 @@ pub(super) fn read_archive(
         }
         let size = entry.size();
         let mut content = (&mut entry).take(size);
-        take(&name, &mut content)?;
+        take(&name, size, &mut content)?;
         std::io::copy(&mut content, &mut std::io::sink()).map_err(unreadable)?;
         if content.limit() > 0 {
             let what = format!("the archive ends in {name:?}");

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anden_base::progress::Progress;
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// The longest sleep between two looks at the cancellation.
 const MAX_SLEEP: Duration = Duration::from_millis(50);
@@ -19,8 +19,15 @@ pub(super) struct CopyPace<'a> {
 }
 
 impl<'a> CopyPace<'a> {
-    pub(super) fn new(progress: &'a dyn Progress, rate: Option<u64>) -> Self {
-        Self { progress, rate, begin: Instant::now(), num_bytes: 0 }
+    /// Copies at most `rate` bytes a second.
+    ///
+    /// # Errors
+    /// The rate is 0.
+    pub(super) fn new(progress: &'a dyn Progress, rate: Option<u64>) -> Result<Self> {
+        if rate == Some(0) {
+            return Err(Error::options("cannot copy at limit_rate 0: give a rate above 0, or none"));
+        }
+        Ok(Self { progress, rate, begin: Instant::now(), num_bytes: 0 })
     }
 
     /// Reports a new stage.
@@ -38,7 +45,7 @@ impl<'a> CopyPace<'a> {
         self.progress.check()?;
         let Some(rate) = self.rate else { return Ok(()) };
         // A sum of the whole copy, so that a slow disk may catch up.
-        let due = Duration::from_secs_f64(self.num_bytes as f64 / rate.max(1) as f64);
+        let due = Duration::from_secs_f64(self.num_bytes as f64 / rate as f64);
         while let Some(rest) = due.checked_sub(self.begin.elapsed()).filter(|rest| !rest.is_zero()) {
             std::thread::sleep(rest.min(MAX_SLEEP));
             self.progress.check()?;

@@ -3,7 +3,7 @@
 use anden_snapshots::DatabaseId;
 
 use crate::Result;
-use crate::log::{HeldLog, LoggedGroup, SegmentCopy};
+use crate::log::{HeldLog, LoggedGroup, ReadFaults, SegmentCopy};
 
 /// Segments of a backup end here. They are built in memory.
 const SEGMENT_BYTES: usize = 8 << 20;
@@ -41,12 +41,27 @@ impl<'a> RecordCopy<'a> {
         (self.take)(self.num_segments, segment.bytes())
     }
 
+    /// Copies the records of a damaged `log`, up to the first one that cannot be read. Returns the epoch of the last
+    /// record, and whether nothing follows it.
+    ///
+    /// # Errors
+    /// Errors of the function that takes segments.
+    pub(super) fn run_prefix(mut self, log: &HeldLog<'_>) -> Result<(u64, bool)> {
+        let (mut failed, after) = (None, self.through);
+        let read = log.records(after, &mut |group| self.push(group).inspect_err(|error| failed = Some(error.clone())));
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        self.end_segment()?;
+        Ok((self.through, read.is_ok_and(|scan| !scan.has_torn_tail())))
+    }
+
     /// Copies the records of `log`, up to the epoch `until` if that is given. Returns the epoch of the last record.
     ///
     /// # Errors
     /// Damage in the WAL; errors of the function that takes segments.
     pub(super) fn run(mut self, log: &HeldLog<'_>, until: Option<u64>) -> Result<u64> {
-        let mut fault: Option<String> = None;
+        let mut faults = ReadFaults::default();
         loop {
             let (mut failed, after) = (None, self.through);
             let read = log.records(after, &mut |group| {
@@ -63,11 +78,8 @@ impl<'a> RecordCopy<'a> {
                 Ok(_) => break,
                 // The error is in a later record, which may be half written.
                 Err(_) if until.is_some_and(|until| self.through >= until) => break,
-                // In another process, a half-written record fails at another place each time. Only damage fails twice.
-                Err(error) => match fault.replace(error.to_string()) {
-                    Some(before) if before == error.to_string() => return Err(error),
-                    _ => {}
-                },
+                Err(error) if faults.is_repeated(&error) => return Err(error),
+                Err(_) => {}
             }
         }
         self.end_segment()?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use anden_base::checksum::crc32c;
 use anden_base::parallel::Pool;
@@ -15,6 +16,7 @@ use super::records::RecordCopy;
 use super::source::BackupSource;
 use crate::live::Live;
 use crate::log::{LogPlace, mark_bytes};
+use crate::phases::TracedPhases;
 use crate::{Error, Result};
 
 /// Result of a restoration.
@@ -38,6 +40,15 @@ pub struct RestoreReport {
     pub num_bytes: u64,
 }
 
+/// Options of a restoration.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RestoreOptions {
+    /// Most bytes to copy in a second; `None`: as fast as the disk allows.
+    pub limit_rate: Option<u64>,
+    /// Most bytes of memory for the commits of the WAL, which are replayed to check them; `None`: no limit.
+    pub memory: Option<u64>,
+}
+
 /// Makes a database at `path` from a full backup and its increments, the newest last. Each source is a directory, an
 /// archive, or `-` for an archive on standard input.
 ///
@@ -45,16 +56,16 @@ pub struct RestoreReport {
 /// appears: each file's checksums, all structures against each other, and that the commits of the WAL fit the graph.
 ///
 /// # Errors
-/// The path exists; a source is no backup, or does not follow the ones before it; a file is damaged; the disk failed;
-/// or `progress` cancelled the restoration. Nothing is left behind.
+/// The path exists; a source is no backup, or does not follow the ones before it; a file is damaged; the memory does
+/// not suffice; the disk failed; or `progress` cancelled the restoration. Nothing is left behind.
 pub fn restore(
     path: &Path,
     sources: &[PathBuf],
-    limit_rate: Option<u64>,
+    options: RestoreOptions,
     pool: &Pool,
     progress: &dyn Progress,
 ) -> Result<RestoreReport> {
-    restore_in(Arc::new(DiskStorage), path, sources, limit_rate, pool, progress)
+    restore_in(Arc::new(DiskStorage), path, sources, options, pool, progress)
 }
 
 /// As [`restore`], on any storage.
@@ -65,12 +76,15 @@ pub fn restore_in(
     storage: Arc<dyn Storage>,
     path: &Path,
     sources: &[PathBuf],
-    limit_rate: Option<u64>,
+    options: RestoreOptions,
     pool: &Pool,
     progress: &dyn Progress,
 ) -> Result<RestoreReport> {
+    let _span = tracing::info_span!("restore", path = %path.display()).entered();
+    let begin = Instant::now();
+    let progress: &dyn Progress = &TracedPhases::new(progress);
+    let mut pace = CopyPace::new(progress, options.limit_rate)?;
     let mut restorer = Store::restore(Arc::clone(&storage), path)?;
-    let mut pace = CopyPace::new(progress, limit_rate);
     let open = |(number, path): (usize, &PathBuf)| BackupSource::open(&*storage, path, number, &restorer, &mut pace);
     let sources = sources.iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
     check_chain(&sources)?;
@@ -85,31 +99,87 @@ pub fn restore_in(
         restorer.place(manifest, &file, &scratch, &holder.shown(&file.name), pool)?;
     }
     let segments = restore_log(newest, &restorer, &mut pace)?;
-    let mut others: Vec<_> = (1..).zip(&segments).map(|(number, path)| (path.clone(), log_name(number))).collect();
-    if let Some(youngest) = u32::try_from(segments.len()).ok().filter(|&youngest| youngest > 0) {
-        // The mark certifies the last commit, so that a later loss of the WAL's end is noticed.
-        let mark = restorer.scratch(LOG_MARK);
-        write_scratch(&**restorer.storage(), &mark, &mark_bytes(restorer.id(), epoch, youngest))?;
-        others.push((mark, LOG_MARK.to_owned()));
-    }
     pace.stage("verifying", None);
-    let history = restorer.id();
     let restored = restorer.finish(manifest, pool)?;
     progress.check()?;
-    let (num_vertices, num_edges) = check_log(&restored, newest, &segments)?;
-    let report = RestoreReport {
-        history,
-        source_history: manifest.id(),
-        epoch,
-        num_snapshots: restored.report().num_snapshots,
-        num_vertices,
-        num_edges,
-        num_files: restored.report().num_files + segments.len(),
-        num_bytes: restored.report().num_bytes + newest.list.log.iter().map(|file| file.len).sum::<u64>(),
-    };
+    let log = RestoredLog { source: newest.path.clone(), segments, epoch };
+    let counts = log.check(&restored, options.memory)?;
+    let report = RestoreReport::new(&restored, manifest.id(), &log, counts)?;
+    let others = log.files(&restored)?;
     restored.publish(&others)?;
-    tracing::info!(path = %path.display(), epoch, %history, "restored the database");
+    let (history, bytes, seconds) = (report.history, report.num_bytes, begin.elapsed().as_secs_f64());
+    tracing::info!(epoch, %history, bytes, seconds, "restored the database");
     Ok(report)
+}
+
+impl RestoreReport {
+    /// The report on a database with these numbers of vertices and edges.
+    pub(super) fn new(
+        restored: &RestoredStore,
+        source_history: DatabaseId,
+        log: &RestoredLog,
+        (num_vertices, num_edges): (u64, u64),
+    ) -> Result<Self> {
+        let (store, report) = (restored.store(), restored.report());
+        let mut num_bytes = report.num_bytes;
+        for segment in &log.segments {
+            num_bytes += store.storage().file_len(segment)?;
+        }
+        Ok(Self {
+            history: store.id(),
+            source_history,
+            epoch: log.epoch,
+            num_snapshots: report.num_snapshots,
+            num_vertices,
+            num_edges,
+            num_files: report.num_files + log.segments.len(),
+            num_bytes,
+        })
+    }
+}
+
+/// The WAL of a new database, in scratch files.
+pub(super) struct RestoredLog {
+    /// Where it comes from, for messages.
+    pub source: PathBuf,
+    pub segments: Vec<PathBuf>,
+    /// Epoch of the last commit, in the WAL or in the newest snapshot.
+    pub epoch: u64,
+}
+
+impl RestoredLog {
+    /// Replays the WAL over the new store. Returns the numbers of vertices and edges.
+    ///
+    /// # Errors
+    /// The WAL does not fit the graph; the memory does not suffice; the disk failed.
+    pub fn check(&self, restored: &RestoredStore, memory: Option<u64>) -> Result<(u64, u64)> {
+        let store = restored.store();
+        let place = LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() };
+        let names = (1..).zip(&self.segments).map(|(number, path)| (path.clone(), self.source.join(log_name(number))));
+        let live = Live::new(store.epoch());
+        live.follow_within(memory, &place.hold_files(&names.collect::<Vec<_>>())?, store)?;
+        let view = match live.view() {
+            Some(view) => view,
+            None => store.view()?,
+        };
+        Ok((view.num_vertices() as u64, view.num_edges()))
+    }
+
+    /// The files of the WAL with their names, the mark included.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn files(&self, restored: &RestoredStore) -> Result<Vec<(PathBuf, String)>> {
+        let mut files: Vec<_> =
+            (1..).zip(&self.segments).map(|(number, path)| (path.clone(), log_name(number))).collect();
+        if let Some(youngest) = u32::try_from(files.len()).ok().filter(|&youngest| youngest > 0) {
+            // The mark certifies the last commit, so that a later loss of the WAL's end is noticed.
+            let (mark, store) = (restored.scratch(LOG_MARK), restored.store());
+            write_scratch(&**store.storage(), &mark, &mark_bytes(store.id(), self.epoch, youngest))?;
+            files.push((mark, LOG_MARK.to_owned()));
+        }
+        Ok(files)
+    }
 }
 
 /// Refuses sources that do not follow each other.
@@ -183,22 +253,8 @@ fn restore_log(source: &BackupSource, restorer: &StoreRestorer, pace: &mut CopyP
     Ok(written)
 }
 
-fn write_scratch(storage: &dyn Storage, path: &Path, bytes: &[u8]) -> Result<()> {
+pub(super) fn write_scratch(storage: &dyn Storage, path: &Path, bytes: &[u8]) -> Result<()> {
     let file = storage.create(path)?;
     file.write_at(0, bytes)?;
     Ok(file.sync()?)
-}
-
-/// Replays the WAL over the restored store. Returns the numbers of vertices and edges.
-fn check_log(restored: &RestoredStore, source: &BackupSource, segments: &[PathBuf]) -> Result<(u64, u64)> {
-    let store = restored.store();
-    let place = LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() };
-    let names = (1..).zip(segments).map(|(number, path)| (path.clone(), source.shown(&log_name(number))));
-    let live = Live::new(store.epoch());
-    live.follow(&place.hold_files(&names.collect::<Vec<_>>())?, store)?;
-    let view = match live.view() {
-        Some(view) => view,
-        None => store.view()?,
-    };
-    Ok((view.num_vertices() as u64, view.num_edges()))
 }

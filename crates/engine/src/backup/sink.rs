@@ -4,16 +4,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anden_base::storage::{Storage, StorageFile};
-use anden_snapshots::BackupList;
+use anden_base::storage::{AppendedFile, Storage};
+use anden_snapshots::{BackupList, temporary_name};
 
 use crate::{Error, Result};
-
-/// Prefix of files that are not complete.
-const TEMPORARY: &str = "tmp-";
-
-/// Bytes after which the disk is told to start writing.
-const HASTE_BYTES: u64 = 8 << 20;
 
 /// Takes the files of a backup, one after the other. Dropped before [`finish`](Self::finish), it removes them.
 pub(super) trait BackupSink {
@@ -30,11 +24,9 @@ pub(super) trait BackupSink {
 
 /// A file that is being written.
 struct OpenFile {
-    file: Box<dyn StorageFile>,
+    file: AppendedFile,
     temporary: PathBuf,
     path: PathBuf,
-    num_written: u64,
-    num_hastened: u64,
 }
 
 /// A new directory.
@@ -51,32 +43,35 @@ pub(super) struct DirectorySink {
 impl OpenFile {
     fn create(storage: &dyn Storage, path: PathBuf) -> Result<Self> {
         let temporary = temporary(&path);
-        let file = storage.create(&temporary)?;
-        Ok(Self { file, temporary, path, num_written: 0, num_hastened: 0 })
+        let file = AppendedFile::new(storage.create(&temporary)?);
+        Ok(Self { file, temporary, path })
     }
 
-    fn write(&mut self, bytes: &[u8]) -> anden_base::Result<()> {
-        self.file.write_at(self.num_written, bytes)?;
-        self.num_written += bytes.len() as u64;
-        // Without this, the sync at the end would wait for the whole file.
-        if self.num_written - self.num_hastened >= HASTE_BYTES {
-            self.file.hasten(self.num_hastened, self.num_written - self.num_hastened);
-            self.num_hastened = self.num_written;
+    /// As [`create`](Self::create). Replaces the file that a killed backup left.
+    fn create_anew(storage: &dyn Storage, path: PathBuf) -> Result<Self> {
+        let temporary = temporary(&path);
+        if storage.exists(&temporary)? {
+            tracing::info!(path = %temporary.display(), "removes the rest of a backup that was interrupted");
+            storage.remove_file(&temporary)?;
         }
-        Ok(())
+        Self::create(storage, path)
+    }
+
+    /// Whether the temporary name leads to this file. Another backup to this path replaces it.
+    fn is_there(&self, storage: &dyn Storage) -> Result<bool> {
+        Ok(storage.identity_at(&self.temporary)? == Some(self.file.file().identity()?))
     }
 
     /// Syncs the file, and gives it its name.
     fn finish(&self, storage: &dyn Storage) -> Result<()> {
-        self.file.sync()?;
+        self.file.file().sync()?;
         Ok(storage.rename(&self.temporary, &self.path)?)
     }
 }
 
 /// The name of a file before it is complete.
 fn temporary(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!("{TEMPORARY}{name}"))
+    path.with_file_name(temporary_name(&path.file_name().unwrap_or_default().to_string_lossy()))
 }
 
 /// The directory that contains the last component of `path`.
@@ -127,7 +122,7 @@ impl BackupSink for DirectorySink {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.as_mut().map_or(Ok(()), |file| Ok(file.write(bytes)?))
+        self.file.as_mut().map_or(Ok(()), |file| Ok(file.file.append(bytes)?))
     }
 
     fn end(&mut self) -> Result<()> {
@@ -181,13 +176,13 @@ pub(super) struct BackupStream<'a> {
 }
 
 impl<'a> BackupStream<'a> {
-    /// Creates a file at `path`, which appears when it is complete.
+    /// Creates a file at `path`, which appears when it is complete. Takes over the rest of a killed backup to `path`.
     ///
     /// # Errors
     /// The path exists, or the disk failed.
     pub(super) fn create(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
         require_absent(&*storage, path)?;
-        let file = OpenStream(OpenFile::create(&*storage, path.to_owned())?);
+        let file = OpenStream(OpenFile::create_anew(&*storage, path.to_owned())?);
         Ok(Self { target: StreamTarget::File { storage, file }, failure: None, is_finished: false })
     }
 
@@ -208,6 +203,10 @@ impl<'a> BackupStream<'a> {
             StreamTarget::File { storage, file: OpenStream(file) } => {
                 // A backup takes long, and the rename would replace a file that appeared meanwhile.
                 require_absent(&**storage, &file.path)?;
+                if !file.is_there(&**storage)? {
+                    let (path, temporary) = (file.path.display(), file.temporary.display());
+                    return Err(Error::options(format!("cannot finish {path}: another backup took {temporary}")));
+                }
                 file.finish(&**storage)?;
                 // The name is there now, whether it is durable or not.
                 self.is_finished = true;
@@ -226,7 +225,7 @@ impl Write for BackupStream<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match &mut self.target {
             StreamTarget::Output(output) => output.write(bytes),
-            StreamTarget::File { file: OpenStream(file), .. } => match file.write(bytes) {
+            StreamTarget::File { file: OpenStream(file), .. } => match file.file.append(bytes) {
                 Ok(()) => Ok(bytes.len()),
                 Err(error) => {
                     let text = error.to_string();
@@ -246,6 +245,7 @@ impl Drop for BackupStream<'_> {
     fn drop(&mut self) {
         if let StreamTarget::File { storage, file: OpenStream(file) } = &self.target
             && !self.is_finished
+            && file.is_there(&**storage).unwrap_or(false)
         {
             // A destructor cannot report errors; the temporary file is no backup.
             let _ = storage.remove_file(&file.temporary);

@@ -5,15 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anden_base::standard_input::StandardInput;
-use anden_base::storage::{Storage, StorageFile};
+use anden_base::storage::{AppendedFile, GRAIN_BYTES, Storage, StorageFile};
 use anden_snapshots::{BackupList, StoreRestorer};
 
 use super::archive::{HeldReader, read_archive, shown};
 use super::pace::CopyPace;
 use crate::{Error, Result};
-
-/// Copies write in pieces of this size. The system's cache then keeps and maps a file in huge pages.
-const GRAIN_BYTES: usize = 2 << 20;
 
 /// A list has at most this many bytes.
 const MAX_LIST_BYTES: u64 = 1 << 30;
@@ -45,7 +42,7 @@ pub(super) fn read_list(storage: &dyn Storage, path: &Path) -> Result<BackupList
         return list_of(&*directory, path);
     }
     let mut list = None;
-    read_archive(path, open_archive(storage, path)?, &mut |name, content| {
+    read_archive(path, open_archive(storage, path)?, &mut |name, _, content| {
         if name == BackupList::NAME {
             list = Some(read_list_entry(path, content)?);
         }
@@ -56,6 +53,9 @@ pub(super) fn read_list(storage: &dyn Storage, path: &Path) -> Result<BackupList
 
 impl BackupSource {
     /// Opens a backup. An archive is unpacked to scratch files of the new database, because a stream is read once.
+    ///
+    /// An archive in a file is read twice: first its list, which is at its end, then the files that the list names, of
+    /// the lengths that it states. So a forged archive takes no more space than its list says.
     pub(super) fn open(
         storage: &dyn Storage,
         path: &Path,
@@ -67,16 +67,22 @@ impl BackupSource {
             let list = list_of(&*directory, path)?;
             return Ok(Self { path: path.to_owned(), list, place: SourcePlace::Directory(directory) });
         }
+        let is_stream = path == Path::new(STANDARD_INPUT);
+        let expected = (!is_stream).then(|| read_list(storage, path)).transpose()?;
         pace.stage("unpacking", None);
         let (mut list, prefix) = (None, format!("{number}-"));
-        read_archive(path, open_archive(storage, path)?, &mut |name, content| {
+        read_archive(path, open_archive(storage, path)?, &mut |name, len, content| {
             if name == BackupList::NAME {
                 list = Some(read_list_entry(path, content)?);
                 return Ok(());
             }
+            let shown = shown(path, name);
+            if expected.as_ref().is_some_and(|list| list.len_of(name) != Some(len)) {
+                let what = format!("the list of the backup has no such file of {len} bytes");
+                return Err(anden_base::Error::corrupt(&shown, 0, what).into());
+            }
             let scratch = restorer.scratch(&format!("{prefix}{name}"));
-            let file = restorer.storage().create(&scratch)?;
-            copy(&shown(path, name), content, &*file, pace)
+            copy(&shown, content, restorer.storage().create(&scratch)?, pace)
         })?;
         let list = list.ok_or_else(|| unfinished(path))?;
         Ok(Self { path: path.to_owned(), list, place: SourcePlace::Unpacked(prefix) })
@@ -97,7 +103,7 @@ impl BackupSource {
             SourcePlace::Directory(storage) => {
                 let scratch = restorer.scratch(name);
                 let mut input = HeldReader::new(storage.open_read(&path)?)?;
-                copy(&path, &mut input, &*restorer.storage().create(&scratch)?, pace)?;
+                copy(&path, &mut input, restorer.storage().create(&scratch)?, pace)?;
                 Ok(scratch)
             }
             SourcePlace::Unpacked(prefix) => {
@@ -155,8 +161,8 @@ fn unfinished(path: &Path) -> Error {
 }
 
 /// Copies all bytes of a file.
-fn copy(shown: &Path, input: &mut dyn Read, file: &dyn StorageFile, pace: &mut CopyPace<'_>) -> Result<()> {
-    let (mut buffer, mut offset) = (Vec::with_capacity(GRAIN_BYTES), 0);
+fn copy(shown: &Path, input: &mut dyn Read, file: Box<dyn StorageFile>, pace: &mut CopyPace<'_>) -> Result<()> {
+    let (mut buffer, mut file) = (Vec::with_capacity(GRAIN_BYTES), AppendedFile::new(file));
     loop {
         buffer.clear();
         let read = input.take(GRAIN_BYTES as u64).read_to_end(&mut buffer);
@@ -164,8 +170,7 @@ fn copy(shown: &Path, input: &mut dyn Read, file: &dyn StorageFile, pace: &mut C
         if buffer.is_empty() {
             return Ok(());
         }
-        file.write_at(offset, &buffer)?;
-        offset += buffer.len() as u64;
+        file.append(&buffer)?;
         pace.copied(buffer.len())?;
     }
 }

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use anden_base::parallel::Pool;
 use anden_base::progress::Silent;
+use tracing::Span;
+use tracing::field::Empty;
 
 use crate::commit_queue::{CommitRequest, Committed, GroupLeader, Ticket};
 use crate::live::{Applied, BatchInput, CommitGroup, EdgePairs, Missing, Update, WriteGuard};
@@ -56,10 +58,11 @@ impl Engine {
     ) -> Result<(), CommitFailure> {
         let commits = self.commits();
         // A commit outside the queue has no ticket to sample by, so each one is timed.
-        let start = commits.counters.start(0);
+        let timer = commits.counters.start(0, request.durability);
         self.commit_requests(OUTSIDE, &mut [request], pool);
-        commits.counters.finish(start);
-        commits.answer(OUTSIDE)
+        commits.answer(OUTSIDE)?;
+        commits.counters.finish(timer);
+        Ok(())
     }
 
     /// Applies updates that depend on no reads.
@@ -88,7 +91,7 @@ impl Engine {
 
     /// Applies a batch as a group of its own, once no other commit runs.
     fn commit_alone(&self, given: BatchInput<'_>, durability: Durability, pool: &Pool) -> Result<Applied> {
-        let start = self.commits().counters.start(0);
+        let timer = self.commits().counters.start(0, durability);
         if self.becomes_delta(given) {
             // Wait for a running checkpoint before blocking other commits, so that they go on meanwhile.
             self.live().wait_for_snapshot();
@@ -97,7 +100,7 @@ impl Engine {
         let applied = self.commit_one(given, durability, pool);
         drop(alone);
         match &applied {
-            Ok(_) => self.commits().counters.finish(start),
+            Ok(_) => self.commits().counters.finish(timer),
             Err(error) => self.commits().count_error(error),
         }
         applied
@@ -112,12 +115,15 @@ impl Engine {
             self.maintain_delta(pool);
             return Ok(applied);
         }
+        let span = group_span();
+        let _entered = span.enter();
         let watch = CommitWatch::start();
         let mut guard = self.write_guard_to_commit();
         let applied = guard.apply(self.store(), given, durability, pool)?;
         self.commits().counters.count_group(1);
         let num_pending_bytes = guard.num_pending_bytes();
         drop(guard);
+        record_group(&span, applied.epoch, 1, durability);
         watch.report(1);
         self.background().has_pending(num_pending_bytes);
         Ok(applied)
@@ -154,6 +160,9 @@ impl Engine {
     /// The group cannot begin.
     fn commit_group(&self, first: Ticket, requests: &mut [CommitRequest], pool: &Pool) -> Result<usize> {
         let (commits, live) = (self.commits(), self.live());
+        // Before the guard, so that a subscriber never gets it under the guard.
+        let span = group_span();
+        let _entered = span.enter();
         let watch = CommitWatch::start();
         let mut guard = self.write_guard_to_commit();
         // Held for the whole group, so that its requests see each other's changes.
@@ -202,6 +211,7 @@ impl Engine {
         let num_pending_bytes = guard.num_pending_bytes();
         drop(guard);
         // After the guard, which a subscriber of events may need.
+        record_group(&span, epoch, num_added, durability);
         watch.report(num_added);
         self.background().has_pending(num_pending_bytes);
         Ok(num_taken)
@@ -212,6 +222,18 @@ impl Engine {
         if let Err(error) = self.maintain(pool, &Silent) {
             tracing::error!(%error, "merge after a commit failed");
         }
+    }
+}
+
+/// The span of a group; its fields are known at its end. Without a subscriber, it costs one load.
+fn group_span() -> Span {
+    tracing::trace_span!("commit_group", epoch = Empty, commits = Empty, durability = Empty)
+}
+
+fn record_group(span: &Span, epoch: u64, commits: u32, durability: Durability) {
+    if !span.is_disabled() {
+        span.record("epoch", epoch).record("commits", commits);
+        span.record("durability", tracing::field::debug(durability));
     }
 }
 

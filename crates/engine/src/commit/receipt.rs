@@ -3,11 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
-use std::time::Instant;
 
 use anden_base::parallel::Pool;
 
-use crate::commit_queue::{Committed, Ticket};
+use crate::commit_queue::{CommitTimer, Committed, Ticket};
 use crate::validation::CommitFailure;
 use crate::{Engine, Error, Result};
 
@@ -18,7 +17,7 @@ use crate::{Engine, Error, Result};
 #[must_use = "the commit may never happen unless a caller waits for it"]
 pub struct CommitReceipt {
     pub(super) ticket: Ticket,
-    pub(super) start: Option<Instant>,
+    pub(super) timer: Option<CommitTimer>,
     pub(super) outcome: Option<Arc<OnceLock<Committed>>>,
 }
 
@@ -106,8 +105,9 @@ impl Engine {
             .queue
             .wait(receipt.ticket, |first, requests| self.commit_requests(first, requests, pool))
             .map_err(Error::from)?;
-        commits.counters.finish(receipt.start);
-        commits.answer(receipt.ticket)
+        commits.answer(receipt.ticket)?;
+        commits.counters.finish(receipt.timer);
+        Ok(())
     }
 }
 

@@ -1,14 +1,13 @@
 //! Turns a version of the memtable into the delta of a snapshot.
 
-use std::time::Instant;
-
 use anden_base::VertexId;
 use anden_base::parallel::Pool;
 use anden_base::progress::{Progress, Silent};
 use anden_graph::{Graph, GraphKind};
 use anden_memtable::AdjacencyTable;
 use anden_snapshots::{
-    ChangedArc, DeltaChanges, Direction, Key, KeyScheme, NewRows, OverlayBase, SnapshotInfo, SnapshotTag, Store,
+    ChangedArc, DeltaChanges, Direction, Key, KeyScheme, NewRows, OverlayBase, RunningWork, SnapshotInfo, SnapshotTag,
+    Store,
 };
 
 use super::apply::Logging;
@@ -33,16 +32,18 @@ const ARC_BYTES: u64 = 48;
 /// # Errors
 /// The name is invalid or taken; the disk failed.
 pub(super) fn write_empty_delta(store: &Store, tag: SnapshotTag<'_>) -> Result<SnapshotInfo> {
-    let begin = Instant::now();
+    let _span = tracing::info_span!("checkpoint", epoch = store.epoch()).entered();
+    let work = store.checkpoints().begin(&Silent);
     let vertex_bound = store.view()?.vertex_bound();
     let snapshot = store.append(&DeltaChanges { vertex_bound, ..DeltaChanges::default() }, tag)?;
-    report_checkpoint(&snapshot, store.epoch(), begin);
+    report_checkpoint(&snapshot, store.epoch(), work);
     Ok(snapshot)
 }
 
-/// The event at the end of a checkpoint.
-fn report_checkpoint(snapshot: &SnapshotInfo, epoch: u64, begin: Instant) {
-    let (snapshot, bytes, seconds) = (snapshot.number, snapshot.bytes, begin.elapsed().as_secs_f64());
+/// Counts a checkpoint, and tells its end.
+fn report_checkpoint(snapshot: &SnapshotInfo, epoch: u64, work: RunningWork<'_>) {
+    let (snapshot, bytes) = (snapshot.number, snapshot.bytes);
+    let seconds = work.succeed(bytes).as_secs_f64();
     tracing::info!(epoch, snapshot, bytes, seconds, "checkpoint ended");
 }
 
@@ -168,10 +169,11 @@ impl LiveVersion {
         tag: SnapshotTag<'_>,
         progress: &dyn Progress,
     ) -> Result<SnapshotInfo> {
-        let begin = Instant::now();
+        let _span = tracing::info_span!("checkpoint", epoch = self.epoch).entered();
+        let work = store.checkpoints().begin(progress);
         tracing::info!(epoch = self.epoch, arcs = self.num_changed_arcs(), "checkpoint began");
-        let snapshot = self.write_parts(self.delta_arcs(store), new_keys(self)?, store, tag, progress)?.snapshot;
-        report_checkpoint(&snapshot, self.epoch, begin);
+        let snapshot = self.write_parts(self.delta_arcs(store), new_keys(self)?, store, tag, &work)?.snapshot;
+        report_checkpoint(&snapshot, self.epoch, work);
         Ok(snapshot)
     }
 

@@ -18,8 +18,15 @@ use crate::{Error, Result};
 /// Arcs that are applied together.
 const BATCH_ARCS: usize = 1 << 20;
 
+/// Bytes of records between two looks at the memory.
+const CHECKED_BYTES: usize = 4 << 20;
+
 /// A replay in progress.
 pub(crate) struct WalReplay<'a> {
+    /// The budget of the memtable; `None`: no limit.
+    pub(super) memory: Option<u64>,
+    /// Bytes of records since the last look at the memory.
+    num_unchecked: usize,
     guard: WriteGuard<'a>,
     store: &'a Store,
     pool: Option<Arc<Pool>>,
@@ -50,7 +57,7 @@ impl<'a> WalReplay<'a> {
     /// A replay onto the memtable of `live`.
     pub(crate) fn new(live: &'a Live, store: &'a Store) -> Self {
         let batch = ArcBatch::new(store.options());
-        Self { guard: live.write_guard(), store, pool: None, batch, num_records: 0 }
+        Self { memory: None, num_unchecked: 0, guard: live.write_guard(), store, pool: None, batch, num_records: 0 }
     }
 
     /// Adds the next record.
@@ -68,7 +75,7 @@ impl<'a> WalReplay<'a> {
     }
 
     fn apply(&mut self, group: LoggedGroup<'_>) -> Result<(), ReplayFault> {
-        let Self { guard, store, pool, batch, num_records } = self;
+        let Self { memory, num_unchecked, guard, store, pool, batch, num_records } = self;
         *num_records += 1;
         let pool = match pool {
             Some(pool) => pool,
@@ -87,6 +94,11 @@ impl<'a> WalReplay<'a> {
             writer.flush(batch, pool)?;
             writer.newest = writer.version();
         }
+        *num_unchecked += group.payload.len();
+        if *num_unchecked >= CHECKED_BYTES {
+            *num_unchecked = 0;
+            require_memory(*memory, writer)?;
+        }
         Ok(())
     }
 
@@ -97,11 +109,23 @@ impl<'a> WalReplay<'a> {
     pub(crate) fn finish(mut self) -> Result<u64> {
         let (Some(writer), Some(pool)) = (&mut *self.guard.writer, &self.pool) else { return Ok(0) };
         writer.flush(&mut self.batch, pool)?;
+        require_memory(self.memory, writer)?;
         writer.newest = writer.version();
         writer.epoch += 1;
         let live = self.guard.live;
         live.show(Arc::clone(&writer.newest));
         Ok(self.num_records)
+    }
+}
+
+fn require_memory(memory: Option<u64>, writer: &MemtableWriter) -> Result<()> {
+    let needed = writer.num_bytes();
+    match memory {
+        Some(budget) if needed > budget => {
+            let what = "the WAL, whose commits must be in memory to be checked,".to_owned();
+            Err(Error::Memory { what, needed, budget })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -80,6 +80,13 @@ pub(crate) struct WalScan {
     pub(crate) lsn: Option<Lsn>,
 }
 
+impl WalScan {
+    /// Whether something follows the last record that is no record.
+    pub(crate) fn has_torn_tail(&self) -> bool {
+        self.cut.is_some()
+    }
+}
+
 /// An LSN: the end of a record in the WAL.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lsn {
@@ -278,6 +285,18 @@ impl HeldLog<'_> {
         }
     }
 
+    /// The last epoch that any header or the mark names, in records that can be read or not. `None` if there is none.
+    pub(crate) fn last_known_epoch(&self) -> Option<u64> {
+        let of_segment = |segment: &HeldSegment| -> Option<u64> {
+            let bytes = segment.file.read_all().ok()?;
+            let header = SegmentHeader::decode(&bytes, self.place.id, &segment.path).ok().flatten();
+            let groups = headers(&bytes, SEGMENT_HEADER_BYTES, self.seed());
+            let groups = groups.flat_map(|(_, header)| [header.epoch, header.synced_through]);
+            groups.chain(header.map(|(header, _)| header.synced_through)).max()
+        };
+        self.segments.iter().filter_map(of_segment).chain(self.mark.map(|mark| mark.epoch)).max()
+    }
+
     fn seed(&self) -> u32 {
         seed_of(self.place.id)
     }
@@ -303,6 +322,24 @@ impl HeldSegment {
     ) -> Option<ScopedJoinHandle<'scope, Result<SegmentBytes>>> {
         // Without a thread, the caller reads the segment itself when its turn comes.
         Builder::new().name("anden-log-ahead".into()).spawn_scoped(scope, move || self.read(seed)).ok()
+    }
+}
+
+/// Tells damage from a record that the writer of another process is writing: a half-written record fails at another
+/// place each time. Only damage fails twice at one place.
+#[derive(Debug, Default)]
+pub(crate) struct ReadFaults(Option<String>);
+
+impl ReadFaults {
+    /// Whether a read failed before.
+    pub(crate) fn has_any(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Notes the error of a read. Whether it is that of the read before.
+    pub(crate) fn is_repeated(&mut self, error: &crate::Error) -> bool {
+        let error = error.to_string();
+        self.0.replace(error.clone()) == Some(error)
     }
 }
 

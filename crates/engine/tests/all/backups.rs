@@ -9,7 +9,7 @@ use anden_base::progress::{CancelFlag, Progress, Silent};
 use anden_base::storage::Storage;
 use anden_engine::{
     AppendOptions, BackupOptions, BackupReport, BackupTarget, Changes, Durability, Engine, ErrorKind, GraphOptions,
-    MergeScope, Missing, RestoreReport, Result, SnapshotView, Update, restore_in,
+    MergeScope, Missing, RestoreOptions, RestoreReport, Result, SnapshotView, Update, restore_in,
 };
 use anden_graph::{Direction, Graph};
 use anden_testkit::{FaultPlan, FaultStorage, scaled};
@@ -51,8 +51,12 @@ fn back_up(db: &Engine, disk: &FaultStorage, name: &str, since: Option<&str>) ->
 }
 
 fn restore(disk: &FaultStorage, sources: &[&str], path: &str) -> Result<RestoreReport> {
+    restore_with(disk, sources, path, RestoreOptions::default())
+}
+
+fn restore_with(disk: &FaultStorage, sources: &[&str], path: &str, options: RestoreOptions) -> Result<RestoreReport> {
     let sources: Vec<_> = sources.iter().map(PathBuf::from).collect();
-    restore_in(Arc::new(disk.clone()), Path::new(path), &sources, None, &pool(), &Silent)
+    restore_in(Arc::new(disk.clone()), Path::new(path), &sources, options, &pool(), &Silent)
 }
 
 /// Requires that `result` failed with these words.
@@ -280,6 +284,65 @@ fn archive_with_other_entries_is_refused() {
     }
 }
 
+/// The archive `full.tar.zst` with an entry of 8 bytes before the others.
+fn with_entry(disk: &FaultStorage, name: &str) {
+    let path = Path::new("full.tar.zst");
+    let mut header = tar::Header::new_gnu();
+    header.set_path(name).unwrap();
+    header.set_size(8);
+    header.set_entry_type(tar::EntryType::Regular);
+    header.set_cksum();
+    let whole = zstd::decode_all(&*disk.contents(path).unwrap()).unwrap();
+    let archive = [header.as_bytes(), &[7; 512][..], &whole].concat();
+    disk.set_contents(path, &zstd::encode_all(&archive[..], 1).unwrap());
+}
+
+#[test]
+fn an_archive_is_unpacked_as_its_list_says() {
+    // A file that the list lacks, and one that has another length there.
+    for name in ["base-999999-out", "wal-000007", "wal-000001"] {
+        let disk = FaultStorage::default();
+        with_backups(&disk, ".tar.zst");
+        let names = |disk: &FaultStorage| disk.list(Path::new("")).unwrap();
+        let before = names(&disk);
+        with_entry(&disk, name);
+        failed(restore(&disk, &["full.tar.zst"], "new"), &["full.tar.zst", name, "no such file of 8 bytes"]);
+        assert_eq!(names(&disk), before);
+    }
+}
+
+#[test]
+fn the_rest_of_a_killed_archive_is_replaced() {
+    let disk = FaultStorage::default();
+    disk.create(Path::new("tmp-full.tar.zst")).unwrap().write_at(0, &[1; 100_000]).unwrap();
+    let (_db, _) = with_backups(&disk, ".tar.zst");
+    assert_eq!(disk.list(Path::new("")).unwrap(), [DB, "full.tar.zst", "increment.tar.zst"]);
+    assert_eq!(restore(&disk, &["full.tar.zst"], "new").unwrap().num_edges, 3100);
+}
+
+#[test]
+fn second_backup_to_one_archive_ends_the_first() {
+    /// Begins another backup once the first bytes were copied.
+    struct BacksUpMeanwhile<'a>(&'a Engine, &'a FaultStorage, AtomicBool);
+    impl Progress for BacksUpMeanwhile<'_> {
+        fn advance(&self, _amount: u64) {
+            if !self.2.swap(true, Ordering::Relaxed) {
+                back_up(self.0, self.1, "full.tar.zst", None).unwrap();
+                self.1.rename(Path::new("full.tar.zst"), Path::new("second.tar.zst")).unwrap();
+            }
+        }
+    }
+    let disk = FaultStorage::default();
+    let db = create(&disk);
+    append(&db, 0..100);
+    let progress = BacksUpMeanwhile(&db, &disk, AtomicBool::new(false));
+    let options = BackupOptions::default();
+    let result = db.backup_in(Arc::new(disk.clone()), target("full.tar.zst"), &options, &progress);
+    failed(result, &["full.tar.zst", "another backup"]);
+    assert_eq!(disk.list(Path::new("")).unwrap(), [DB, "second.tar.zst"]);
+    assert_eq!(restore(&disk, &["second.tar.zst"], "new").unwrap().num_edges, 100);
+}
+
 #[test]
 fn interrupted_backup_is_none() {
     let disk = FaultStorage::default();
@@ -339,14 +402,19 @@ fn failed_backup_leaves_nothing_behind() {
     }
 }
 
-#[test]
-fn interrupted_restoration_leaves_no_database() {
-    let (disk, mut call) = (FaultStorage::default(), 0);
+/// A disk with a backup of 200 edges, half of them in the WAL.
+fn disk_with_backup() -> FaultStorage {
+    let disk = FaultStorage::default();
     let db = create(&disk);
     append(&db, 0..100);
     commit(&db, 100..200);
     back_up(&db, &disk, "backup", None).unwrap();
-    drop(db);
+    disk
+}
+
+#[test]
+fn interrupted_restoration_leaves_no_database() {
+    let (disk, mut call) = (disk_with_backup(), 0);
     loop {
         let disk = disk.duplicate();
         disk.set_plan(FaultPlan::CrashAt(disk.num_calls() + call));
@@ -358,6 +426,10 @@ fn interrupted_restoration_leaves_no_database() {
                 Err(error) => {
                     assert!(result.is_err(), "{error}");
                     assert_eq!(error.kind(), ErrorKind::NotFound, "call {call}, seed {seed}: {error}");
+                    // The next attempt clears the remains.
+                    let restored = restore(&disk, &["backup"], "new");
+                    assert!(restored.is_ok(), "call {call}, seed {seed}: {restored:?}");
+                    assert_eq!(open(&disk, "new").view().unwrap().num_edges(), 200);
                 }
             }
         }
@@ -366,6 +438,51 @@ fn interrupted_restoration_leaves_no_database() {
         }
         call += 1;
     }
+}
+
+#[test]
+fn failed_restoration_leaves_nothing_or_a_whole_database() {
+    let (disk, mut call) = (disk_with_backup(), 0);
+    loop {
+        let disk = disk.duplicate();
+        disk.set_plan(FaultPlan::FailAt(disk.num_calls() + call, std::io::ErrorKind::StorageFull));
+        let result = restore(&disk, &["backup"], "new");
+        disk.set_plan(FaultPlan::Never);
+        if disk.exists(Path::new("new/MANIFEST")).unwrap_or(false) {
+            assert_eq!(open(&disk, "new").view().unwrap().num_edges(), 200, "call {call}");
+        } else {
+            // The failing call may be one of the removal. The next attempt clears the remains.
+            let restored = restore(&disk, &["backup"], "new");
+            assert!(restored.is_ok(), "call {call}: {restored:?}");
+            assert_eq!(open(&disk, "new").view().unwrap().num_edges(), 200, "call {call}");
+        }
+        if result.is_ok() {
+            break;
+        }
+        call += 1;
+    }
+    assert!(call > 10, "{call} calls");
+}
+
+#[test]
+fn a_wal_is_replayed_within_the_memory() {
+    let disk = disk_with_backup();
+    let options = RestoreOptions { memory: Some(1 << 10), ..RestoreOptions::default() };
+    failed(restore_with(&disk, &["backup"], "new", options), &["the WAL", "memory"]);
+    assert!(!disk.exists(Path::new("new")).unwrap());
+    restore_with(&disk, &["backup"], "new", RestoreOptions { memory: Some(64 << 20), ..options }).unwrap();
+}
+
+#[test]
+fn a_rate_of_nothing_is_refused() {
+    let disk = disk_with_backup();
+    let options = RestoreOptions { limit_rate: Some(0), ..RestoreOptions::default() };
+    let error = restore_with(&disk, &["backup"], "new", options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    let options = BackupOptions { since: None, limit_rate: Some(0) };
+    let result = open_reader(&disk).backup_in(Arc::new(disk.clone()), target("other"), &options, &Silent);
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(disk.list(Path::new("")).unwrap(), ["backup", DB]);
 }
 
 #[test]
@@ -453,7 +570,14 @@ fn cancelled_work_leaves_nothing_behind() {
         let result = db.backup_in(Arc::new(disk.clone()), target(name), &options, &cancelled);
         assert_eq!(result.unwrap_err().kind(), ErrorKind::Cancelled);
     }
-    let result = restore_in(Arc::new(disk.clone()), Path::new("new"), &["full".into()], None, &pool(), &cancelled);
+    let result = restore_in(
+        Arc::new(disk.clone()),
+        Path::new("new"),
+        &["full".into()],
+        RestoreOptions::default(),
+        &pool(),
+        &cancelled,
+    );
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Cancelled);
     assert_eq!(disk.list(Path::new("")).unwrap(), [DB, "full", "increment"]);
 }

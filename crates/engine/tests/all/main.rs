@@ -29,6 +29,7 @@ mod log_refusals;
 mod model;
 mod prefetch;
 mod property_doors;
+mod repairs;
 mod row_order;
 mod sequences;
 mod special_files;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anden_graph::property::{PropertyColumn, PropertyType, ZONE};
+use anden_graph::property::{ColumnBuilder, PropertyColumn, PropertyType, PropertyValue, ZONE};
 use anden_graph::{Weight, WeightType};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -11,10 +11,12 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, LargeStringArray, UInt64Array};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::{DataType, FieldRef, TimeUnit};
 use bytemuck::Pod;
 
+use crate::json::push_json_value;
 use crate::key::FieldKey;
+use crate::options::SourceOptions;
 use crate::push_u64;
 use crate::{Error, Result};
 
@@ -22,7 +24,7 @@ use crate::{Error, Result};
 const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// A column of keys or weights.
-pub(super) enum Cells {
+pub(crate) enum Cells {
     Signed(Int64Array),
     Unsigned(UInt64Array),
     Real(Float64Array),
@@ -31,7 +33,7 @@ pub(super) enum Cells {
 
 impl Cells {
     /// Whether values of a type can be keys.
-    pub(super) fn can_hold_keys(data_type: &DataType) -> bool {
+    pub(crate) fn can_hold_keys(data_type: &DataType) -> bool {
         match data_type {
             DataType::Dictionary(_, values) => Self::can_hold_keys(values),
             // A column without values, as of an empty list, has no other type. Its rows, if any, are refused.
@@ -44,7 +46,7 @@ impl Cells {
     ///
     /// # Errors
     /// A value does not fit the widest type of its kind.
-    pub(super) fn of(array: &ArrayRef) -> Result<Self> {
+    pub(crate) fn of(array: &ArrayRef) -> Result<Self> {
         let kind = match array.data_type() {
             DataType::Dictionary(_, values) => values,
             other => other,
@@ -86,6 +88,17 @@ impl Cells {
         }
     }
 
+    /// The number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.array().len()
+    }
+
+    /// Whether these are the numbers from `first` on, in order.
+    pub(crate) fn are_numbers_from(&self, first: u64) -> bool {
+        !matches!(self, Self::Text(_))
+            && (0..self.len()).zip(first..).all(|(row, number)| self.whole(row) == Some(number.into()))
+    }
+
     fn real(&self, row: usize) -> Option<f64> {
         match self {
             _ if self.array().is_null(row) => None,
@@ -97,9 +110,10 @@ impl Cells {
     }
 
     /// The key of a row; `None` if its value is no key. The bytes of string keys are appended to `text`.
-    pub(super) fn key<K: FieldKey>(&self, row: usize, text: &mut Vec<u8>) -> Option<K> {
+    pub(crate) fn key<K: FieldKey>(&self, row: usize, options: &SourceOptions, text: &mut Vec<u8>) -> Option<K> {
         if let Self::Text(array) = self {
-            return if array.is_null(row) { None } else { K::from_owned(array.value(row).as_bytes(), 0, text) };
+            let found = (!array.is_null(row)).then(|| array.value(row).as_bytes());
+            return found.filter(|found| options.may_be_key(found)).and_then(|found| K::from_owned(found, 0, text));
         }
         let number = self.whole(row)?;
         match (u64::try_from(number), K::from_digits(0)) {
@@ -114,7 +128,7 @@ impl Cells {
     }
 
     /// The weight of a row; `None` if its value is no weight of this type.
-    pub(super) fn weight<W: Weight>(&self, row: usize) -> Option<W> {
+    pub(crate) fn weight<W: Weight>(&self, row: usize) -> Option<W> {
         let whole = || self.whole(row);
         let real = || self.real(row);
         let weight: Option<W> = match W::TYPE {
@@ -132,7 +146,7 @@ impl Cells {
 
     /// The value of a row, for messages.
     #[cold]
-    pub(super) fn shown(&self, row: usize) -> String {
+    pub(crate) fn shown(&self, row: usize) -> String {
         match self {
             _ if self.array().is_null(row) => "null".to_owned(),
             Self::Signed(array) => array.value(row).to_string(),
@@ -144,7 +158,7 @@ impl Cells {
 }
 
 /// The edges of two integer columns of one type without nulls; `None` for other columns, and if a number is no key.
-pub(super) fn whole_edges<K: FieldKey>(source: &ArrayRef, target: &ArrayRef) -> Option<Vec<(K, K)>> {
+pub(crate) fn whole_edges<K: FieldKey>(source: &ArrayRef, target: &ArrayRef) -> Option<Vec<(K, K)>> {
     if source.null_count() > 0 || target.null_count() > 0 || K::from_digits(0).is_none() {
         return None;
     }
@@ -170,7 +184,7 @@ pub(super) fn whole_edges<K: FieldKey>(source: &ArrayRef, target: &ArrayRef) -> 
 }
 
 /// A column without nulls whose type is that of the weights; `None` for other columns, and if a number is no weight.
-pub(super) fn whole_weights<W: Weight>(array: &ArrayRef) -> Option<Vec<W>> {
+pub(crate) fn whole_weights<W: Weight>(array: &ArrayRef) -> Option<Vec<W>> {
     fn typed<W: Weight, T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<Vec<W>>
     where
         T::Native: Pod,
@@ -190,7 +204,11 @@ pub(super) fn whole_weights<W: Weight>(array: &ArrayRef) -> Option<Vec<W>> {
 }
 
 /// The type of a property that holds values of an Arrow type; `None` if there is none.
-pub(super) fn property_type(data_type: &DataType) -> Option<PropertyType> {
+pub(crate) fn property_type(data_type: &DataType) -> Option<PropertyType> {
+    if let Some(items) = items_of(data_type) {
+        // The JSON of the list, as for the lists of JSON lines.
+        return property_type(items.data_type()).map(|_| PropertyType::String);
+    }
     Some(match data_type {
         DataType::Boolean => PropertyType::Boolean,
         data_type if data_type.is_signed_integer() => PropertyType::I64,
@@ -210,11 +228,22 @@ pub(super) fn property_type(data_type: &DataType) -> Option<PropertyType> {
     })
 }
 
+/// The items of lists.
+fn items_of(data_type: &DataType) -> Option<&FieldRef> {
+    match data_type {
+        DataType::List(items) | DataType::LargeList(items) | DataType::FixedSizeList(items, _) => Some(items),
+        _ => None,
+    }
+}
+
 /// A column as a property of this type, which [`property_type`] found.
 ///
 /// # Errors
 /// A value does not fit the type.
-pub(super) fn read_property(array: &ArrayRef, to: PropertyType) -> Result<PropertyColumn> {
+pub(crate) fn read_property(array: &ArrayRef, to: PropertyType) -> Result<PropertyColumn> {
+    if let Some(items) = items_of(array.data_type()) {
+        return json_of_lists(&converted(array, &DataType::LargeList(Arc::clone(items)))?);
+    }
     let data_type = match to {
         PropertyType::Boolean => DataType::Boolean,
         PropertyType::I64 => DataType::Int64,
@@ -227,6 +256,40 @@ pub(super) fn read_property(array: &ArrayRef, to: PropertyType) -> Result<Proper
         PropertyType::Bytes => DataType::LargeBinary,
     };
     Ok(PropertyColumn::from_array(converted(array, &data_type)?)?)
+}
+
+/// Lists as JSON.
+fn json_of_lists(lists: &ArrayRef) -> Result<PropertyColumn> {
+    let lists = lists.as_list::<i64>();
+    let offsets = lists.value_offsets();
+    // A part of a column has the items of the whole column.
+    let (first, last) = (offsets[0], offsets[lists.len()]);
+    let items = lists.values().slice(first as usize, (last - first) as usize);
+    let Some(item_type) = property_type(items.data_type()) else {
+        return Err(Error::Parameter(format!("no property has the Arrow type {}", items.data_type())));
+    };
+    let (is_nested, items) = (items_of(items.data_type()).is_some(), read_property(&items, item_type)?);
+    let (mut texts, mut text) = (ColumnBuilder::new(PropertyType::String), Vec::new());
+    for row in 0..lists.len() {
+        if lists.is_null(row) {
+            texts.push_nulls(1);
+            continue;
+        }
+        text.clear();
+        text.push(b'[');
+        for item in offsets[row] - first..offsets[row + 1] - first {
+            if text.len() > 1 {
+                text.push(b',');
+            }
+            match items.get(item as usize) {
+                PropertyValue::String(list) if is_nested => text.extend_from_slice(list.as_bytes()),
+                value => push_json_value(value, &mut text),
+            }
+        }
+        text.push(b']');
+        texts.push_text(&text).map_err(Error::Parameter)?;
+    }
+    Ok(texts.finish())
 }
 
 /// Instants as microseconds in UTC. Arrow stores instants of any zone in UTC; those without a zone are taken as UTC.

@@ -93,7 +93,7 @@ struct DocumentChunk {
 impl InputChunk for DocumentChunk {
     fn parse<K: FieldKey, W: Weight>(self, context: &ParseContext<'_>) -> Result<ParsedChunk<K, W>> {
         let Self { mut batch, layout, labels } = self;
-        let mut block = read_elements(&batch, &layout, labels.as_deref(), context.on_error());
+        let mut block = read_elements(&batch, &layout, labels.as_deref(), context.options);
         // Integer keys do not refer to the text, so its memory is freed here.
         if K::KIND == KeyKind::Integer {
             return Ok(ParsedChunk { block, text: Vec::new(), spare: None });

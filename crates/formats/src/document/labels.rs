@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use anden_base::size::size;
 
 use crate::number::parse_u64;
-use crate::options::KeyKind;
+use crate::options::{KeyKind, SourceOptions};
 
 /// The largest size of all labels in memory, with their ids.
 const MAX_LABEL_BYTES: usize = 1 << 30;
@@ -55,6 +55,8 @@ pub(crate) enum FoundLabels {
 pub(crate) struct LabelCollector {
     label_use: LabelUse,
     keys: KeyKind,
+    /// Whether an empty label may be a key.
+    takes_empty: bool,
     labels: NodeLabels,
     num_bytes: usize,
     are_ids: bool,
@@ -64,10 +66,11 @@ pub(crate) struct LabelCollector {
 }
 
 impl LabelCollector {
-    pub(crate) fn new(label_use: LabelUse, keys: KeyKind) -> Self {
+    pub(crate) fn new(label_use: LabelUse, options: &SourceOptions) -> Self {
         Self {
             label_use,
-            keys,
+            keys: options.keys,
+            takes_empty: options.empty_ids,
             labels: NodeLabels::default(),
             num_bytes: 0,
             are_ids: true,
@@ -92,7 +95,7 @@ impl LabelCollector {
         if !self.may_be_keys() {
             return;
         }
-        let Some(label) = label.filter(|label| !label.is_empty()) else {
+        let Some(label) = label.filter(|label| self.takes_empty || !label.is_empty()) else {
             return self.give_up("not every node has a label".into());
         };
         if self.keys == KeyKind::Integer && parse_u64(label).is_none() {

@@ -10,7 +10,7 @@ use super::layout::{ElementLayout, value_text};
 use crate::key::FieldKey;
 use crate::lines::ParsedBlock;
 use crate::number::{parse_u64, parse_weight, weight_range};
-use crate::options::OnError;
+use crate::options::SourceOptions;
 use crate::outcome::unexpected;
 
 /// Makes keys, weights and properties of elements. String keys refer to the text of the batch.
@@ -18,11 +18,11 @@ pub(crate) fn read_elements<K: FieldKey, W: Weight>(
     batch: &ElementBatch,
     layout: &ElementLayout,
     labels: Option<&NodeLabels>,
-    on_error: OnError,
+    options: &SourceOptions,
 ) -> ParsedBlock<K, W> {
-    let mut parsed = ParsedBlock::new(batch.num_lines, on_error);
+    let mut parsed = ParsedBlock::new(batch.num_lines, options.on_error);
     let mut columns = [layout.columns(0), layout.columns(1)];
-    let mut slots = ElementData { layout, labels, text: &batch.text, data: vec![None; layout.keys.len()] };
+    let mut slots = ElementData { layout, labels, options, text: &batch.text, data: vec![None; layout.keys.len()] };
     for (element, data) in batch.with_data() {
         let read = slots.fill(data).and_then(|()| match &element.second {
             Some(second) => slots.edge((&element.first, second), element.is_doubled, &mut parsed, &mut columns[0]),
@@ -44,6 +44,7 @@ pub(crate) fn read_elements<K: FieldKey, W: Weight>(
 struct ElementData<'a> {
     layout: &'a ElementLayout,
     labels: Option<&'a NodeLabels>,
+    options: &'a SourceOptions,
     text: &'a [u8],
     data: Vec<Option<TextRange>>,
 }
@@ -106,6 +107,7 @@ impl ElementData<'_> {
                 (number.and_then(K::from_count).or_else(|| K::from_text(self.text, place.start, place.len())), id)
             }
         };
+        let key = key.filter(|_| self.options.may_be_key(found));
         key.ok_or_else(|| unexpected(&format!("a {name}, {}", K::RANGE), Some(found)))
     }
 

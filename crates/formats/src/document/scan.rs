@@ -86,7 +86,7 @@ pub(crate) fn open_scanned<P: ScannedParser + 'static>(
     let options = to.options;
     let mut elements = BatchReader::new(Box::new(parser(input.whole()?)));
     let label_use = elements.parser.label_use();
-    let mut scan = DataScan { inferences: Vec::new(), labels: LabelCollector::new(label_use, options.keys) };
+    let mut scan = DataScan { inferences: Vec::new(), labels: LabelCollector::new(label_use, options) };
     let mut lines = 0;
     while let Some(batch) = elements.next(SCAN_BYTES).map_err(|fault| fault.behind(lines).into_error(&input.path))? {
         scan.add(&batch, elements.parser.keys());

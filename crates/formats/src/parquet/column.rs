@@ -1,5 +1,6 @@
 //! The values of a column for consecutive rows, in the physical types of the format. `property` knows what they mean.
 
+use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -55,14 +56,14 @@ pub(super) struct RowReader<'a> {
 }
 
 impl<'a> RowReader<'a> {
-    /// Begins to read the rows of a range.
+    /// Begins to read the rows of a range from the bytes of a file.
     ///
     /// # Errors
     /// The crate does not read such a column.
-    pub(super) fn new(file: &'a ParquetFile, place: usize, range: &RowRange) -> Result<Self> {
+    pub(super) fn new(file: &'a ParquetFile, bytes: &Arc<File>, place: usize, range: &RowRange) -> Result<Self> {
         let (column, group) = (&file.leaves[place].column, &file.groups[range.group]);
         let reader = guarded(|| {
-            let mut pages = ChunkPages::new(&file.file, column, &group.chunks[place], group.num_rows)?;
+            let mut pages = ChunkPages::new(bytes, column, &group.chunks[place], group.num_rows)?;
             let num_before = pages.skip_rows(range.rows.start as usize)?;
             Ok((get_column_reader(Arc::clone(column), Box::new(pages)), num_before))
         });

@@ -1,5 +1,7 @@
 //! Turns rows of a file into edges and vertices.
 
+use std::ops::Range;
+
 use parquet::data_type::ByteArray;
 
 use super::column::{ParquetColumn, ParquetValues, ROWS_AT_ONCE, RowReader};
@@ -12,8 +14,10 @@ use crate::Result;
 use crate::key::FieldKey;
 use crate::lines::ParsedBlock;
 use crate::number::weight_range;
-use crate::options::OnError;
+use crate::options::SourceOptions;
 use crate::push_u64;
+use anden_base::message::shown;
+use anden_graph::property::{ColumnBuilder, PropertyColumn};
 use anden_graph::{Weight, WeightType};
 
 /// The keys that are remembered by the address of their text.
@@ -27,11 +31,12 @@ pub(crate) fn read_rows<K: FieldKey, W: Weight>(
     file: &ParquetFile,
     layout: &RowLayout,
     range: &RowRange,
-    on_error: OnError,
+    options: &SourceOptions,
 ) -> Result<ParsedBlock<K, W>> {
-    let mut parsed = ParsedBlock::new(range.len(), on_error);
+    let mut parsed = ParsedBlock::new(range.len(), options.on_error);
     let num_rows = range.len() as usize;
-    let open = |place| RowReader::new(file, place, range);
+    let bytes = file.bytes()?;
+    let open = |place| RowReader::new(file, &bytes, place, range);
     let mut source = open(layout.source)?;
     let mut target = layout.target.map(open).transpose()?;
     let mut weight = layout.weight.map(open).transpose()?;
@@ -45,8 +50,8 @@ pub(crate) fn read_rows<K: FieldKey, W: Weight>(
     }
     let role = if target.is_some() { "source" } else { "vertex" };
     'rows: for start in (0..num_rows).step_by(ROWS_AT_ONCE) {
-        let sources = source.keys::<K>(&mut parsed.extra)?;
-        let targets = target.as_mut().map(|target| target.keys::<K>(&mut parsed.extra)).transpose()?;
+        let sources = source.keys::<K>(options, &mut parsed.extra)?;
+        let targets = target.as_mut().map(|target| target.keys::<K>(options, &mut parsed.extra)).transpose()?;
         let weights = weight.as_mut().map(|weight| weight.next(ROWS_AT_ONCE)).transpose()?;
         for row in 0..sources.keys.len() {
             let read = || -> Read<_> {
@@ -93,6 +98,22 @@ pub(crate) fn read_rows<K: FieldKey, W: Weight>(
     Ok(parsed)
 }
 
+/// Rows of one column, which may lie in several row groups.
+///
+/// # Errors
+/// The file cannot be read, or is damaged.
+pub(crate) fn read_column(file: &ParquetFile, place: usize, rows: Range<u64>) -> Result<PropertyColumn> {
+    let (ranges, bytes) = (file.ranges_of(rows), file.bytes()?);
+    if let [range] = &ranges[..] {
+        return read_property(&mut RowReader::new(file, &bytes, place, range)?);
+    }
+    let mut column = ColumnBuilder::new(file.leaves[place].property_type());
+    for range in &ranges {
+        column.append(&read_property(&mut RowReader::new(file, &bytes, place, range)?)?)?;
+    }
+    Ok(column.finish())
+}
+
 /// The bytes of a file for the rows of a range, in all columns that are read.
 pub(crate) fn bytes_of(file: &ParquetFile, layout: &RowLayout, range: &RowRange) -> u64 {
     let group = &file.groups[range.group];
@@ -102,11 +123,11 @@ pub(crate) fn bytes_of(file: &ParquetFile, layout: &RowLayout, range: &RowRange)
 
 impl<'a> RowReader<'a> {
     /// Reads the next rows as keys, with their text in `text`.
-    fn keys<K: FieldKey>(&mut self, text: &mut Vec<u8>) -> Result<KeyColumn<'a, K>> {
+    fn keys<K: FieldKey>(&mut self, options: &SourceOptions, text: &mut Vec<u8>) -> Result<KeyColumn<'a, K>> {
         let (leaf, column) = (self.leaf(), self.next(ROWS_AT_ONCE)?);
         let keys = match &column.values {
             ParquetValues::Bytes(values) if !matches!(leaf.logical, Logical::Decimal { .. }) => {
-                keys_of(&column, values, text)
+                keys_of(&column, values, options, text)
             }
             _ => {
                 let mut digits = Vec::new();
@@ -131,7 +152,12 @@ impl<'a> RowReader<'a> {
 }
 
 /// The keys of texts. Rows of one dictionary entry share its memory, so the latest keys are remembered by address.
-fn keys_of<K: FieldKey>(column: &ParquetColumn, values: &[ByteArray], text: &mut Vec<u8>) -> Vec<Option<K>> {
+fn keys_of<K: FieldKey>(
+    column: &ParquetColumn,
+    values: &[ByteArray],
+    options: &SourceOptions,
+    text: &mut Vec<u8>,
+) -> Vec<Option<K>> {
     // No text has this length.
     let mut known = [(0, usize::MAX, None); KNOWN_KEYS];
     let mut key = |row: usize| {
@@ -139,6 +165,9 @@ fn keys_of<K: FieldKey>(column: &ParquetColumn, values: &[ByteArray], text: &mut
             return None;
         }
         let bytes = values[row].data();
+        if !options.may_be_key(bytes) {
+            return None;
+        }
         let (address, len) = (bytes.as_ptr() as usize, bytes.len());
         let slot = &mut known[address / 4 % KNOWN_KEYS];
         if (slot.0, slot.1) != (address, len) {
@@ -166,8 +195,13 @@ fn whole_at(leaf: &ParquetLeaf, column: &ParquetColumn, row: usize) -> Option<i1
 /// The value of a row, for messages.
 #[cold]
 fn shown_at(leaf: &ParquetLeaf, column: &ParquetColumn, row: usize) -> String {
+    if !column.is_valid(row) {
+        return "null".to_owned();
+    }
+    if let (ParquetValues::Bytes(values), Logical::Text) = (&column.values, leaf.logical) {
+        return shown(values[row].data());
+    }
     match (whole_at(leaf, column, row), leaf.logical) {
-        _ if !column.is_valid(row) => "null".to_owned(),
         (Some(number), _) => number.to_string(),
         (None, Logical::Decimal { scale: 0 }) => "a number of more than 16 bytes".to_owned(),
         _ => float_at(leaf, column, row).map_or("other bytes".to_owned(), |value| value.to_string()),

@@ -1,6 +1,6 @@
 //! The formats of the GAP benchmark suite: `.sg`, `.wsg` (a whole CSR), `.el`, `.wel` (text).
 
-mod arcs;
+pub(super) mod arcs;
 
 use std::sync::Arc;
 

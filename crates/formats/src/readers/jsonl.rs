@@ -17,6 +17,7 @@ use anden_graph::Weight;
 use anden_graph::property::{ColumnBuilder, Inference, PropertyType};
 use serde_json::value::RawValue;
 
+use crate::Error;
 use crate::Result;
 use crate::blocks::TextBlock;
 use crate::chunk::ParseContext;
@@ -27,12 +28,11 @@ use crate::json::{JsonMember, read_members, text_of};
 use crate::key::FieldKey;
 use crate::lines::ParsedBlock;
 use crate::number::{parse_weight, weight_range};
-use crate::options::{ColumnName, InputColumns, WantedProperties};
+use crate::options::{ColumnName, InputColumns, SourceOptions, WantedProperties};
 use crate::outcome::unexpected;
 use crate::part::PartProperties;
 use crate::probe::{InputProbe, SAMPLE_BYTES};
 use crate::text_reader::{NoRows, TextInput, TextLines};
-use crate::{Error, SourceOptions};
 
 /// The largest number of members of the objects at the beginning.
 const MAX_MEMBERS: usize = 10_000;
@@ -251,7 +251,8 @@ impl TextLines for ObjectLines {
             // Properties are in the order of the columns.
             properties.extend(column.property.map(|property_type| (place, ColumnBuilder::new(property_type))));
         }
-        let mut row = JsonRow { lines: self, members: Vec::new(), values: vec![None; self.columns.len()] };
+        let options = context.options;
+        let mut row = JsonRow { lines: self, options, members: Vec::new(), values: vec![None; self.columns.len()] };
         parsed.for_each_line(block, |parsed, start, end| {
             if start == end {
                 return Ok(());
@@ -276,6 +277,7 @@ impl TextLines for ObjectLines {
 /// The buffers of a row, reused for all lines of a block.
 struct JsonRow<'a> {
     lines: &'a ObjectLines,
+    options: &'a SourceOptions,
     members: Vec<JsonMember<'a>>,
     /// By column: its value in this row.
     values: Vec<Option<&'a RawValue>>,
@@ -337,7 +339,8 @@ impl<'a> JsonRow<'a> {
         let wrong = || unexpected(&format!("a {role}, {}", K::RANGE), Some(found.get().as_bytes()));
         // Booleans and nested values have a text as well, but are no keys.
         let is_key = found.get().starts_with(|c: char| c == '"' || c == '-' || c.is_ascii_digit());
-        let text = text_of(found)?.filter(|_| is_key).ok_or_else(wrong)?;
+        let text =
+            text_of(found)?.filter(|text| is_key && self.options.may_be_key(text.as_bytes())).ok_or_else(wrong)?;
         K::from_owned(text.as_bytes(), 0, extra).ok_or_else(wrong)
     }
 

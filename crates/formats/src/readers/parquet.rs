@@ -11,6 +11,7 @@ use crate::chunk::{AnyInputChunk, InputChunk, ParseContext, ParsedChunk, columns
 use crate::collector::InputCollector;
 use crate::input_format::{InputFormat, Recognition};
 use crate::key::FieldKey;
+use crate::labeled::Said;
 use crate::options::{ColumnName, InputColumns, SourceOptions};
 use crate::outcome::Fatal;
 use crate::parquet::{ParquetFile, RowLayout, RowRange, bytes_of, read_rows};
@@ -37,26 +38,20 @@ impl InputFormat for Parquet {
     }
 
     fn open(&self, input: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
-        let (input, file) = open_file(input, to)?;
-        let table = ldbc_table(&file, &input, to);
-        match table.as_ref().is_some_and(|table| table.target.is_none()) {
-            true => add_vertices(input, file, table, to),
-            false => add_edges(input, file, table, to),
+        let mut opened = OpenedParquet::new(input, to)?;
+        opened.take_ldbc(to);
+        match opened.ldbc.as_ref().is_some_and(|table| table.target.is_none()) {
+            true => opened.add_vertices(to),
+            false => opened.add_edges(to),
         }
     }
 
     fn open_vertices(&self, input: InputProbe, to: &mut InputCollector<'_>) -> Result<()> {
-        let (input, file) = open_file(input, to)?;
-        let table = ldbc_table(&file, &input, to).filter(|table| table.target.is_none());
-        add_vertices(input, file, table, to)
+        let mut opened = OpenedParquet::new(input, to)?;
+        opened.take_ldbc(to);
+        opened.ldbc = opened.ldbc.filter(|table| table.target.is_none());
+        opened.add_vertices(to)
     }
-}
-
-/// The columns of a file of LDBC's social network, unless options name columns.
-fn ldbc_table(file: &ParquetFile, input: &InputProbe, to: &InputCollector<'_>) -> Option<LdbcTable> {
-    let SourceOptions { source_column, target_column, vertex_column, .. } = to.options;
-    let is_asked = source_column.is_some() || target_column.is_some() || vertex_column.is_some();
-    LdbcTable::of(&file.names(), &input.path, to.has_relations).filter(|_| !is_asked)
 }
 
 /// Opens edges whose keys are columns of these names, unless options name others.
@@ -64,11 +59,10 @@ fn ldbc_table(file: &ParquetFile, input: &InputProbe, to: &InputCollector<'_>) -
 /// # Errors
 /// The file cannot be read, or lacks the columns.
 pub(super) fn open_edge_table(path: &Path, [source, target]: [&str; 2], to: &mut InputCollector<'_>) -> Result<()> {
-    let (input, file) = open_file(InputProbe::at_file(path)?, to)?;
-    let mut options = to.options.clone();
-    name_column(&mut options.source_column, source, &input, &file)?;
-    name_column(&mut options.target_column, target, &input, &file)?;
-    add_edges_with(input, file, None, &options, to)
+    let mut opened = OpenedParquet::new(InputProbe::at_file(path)?, to)?;
+    opened.options.source_column = Some(opened.named(opened.options.source_column.as_deref(), source)?);
+    opened.options.target_column = Some(opened.named(opened.options.target_column.as_deref(), target)?);
+    opened.add_edges(to)
 }
 
 /// Opens vertices whose keys are the column of this name, unless an option names another.
@@ -76,25 +70,9 @@ pub(super) fn open_edge_table(path: &Path, [source, target]: [&str; 2], to: &mut
 /// # Errors
 /// The file cannot be read, or lacks the column.
 pub(super) fn open_vertex_table(path: &Path, key: &str, to: &mut InputCollector<'_>) -> Result<()> {
-    let (input, file) = open_file(InputProbe::at_file(path)?, to)?;
-    let mut options = to.options.clone();
-    name_column(&mut options.vertex_column, key, &input, &file)?;
-    add_vertices_with(input, file, None, &options, to)
-}
-
-fn name_column(option: &mut Option<String>, name: &str, input: &InputProbe, file: &ParquetFile) -> Result<()> {
-    if option.is_none() && !file.names().contains(&name) {
-        let found = list_of(file.names().into_iter().map(|name| shown(name.as_bytes())));
-        return Err(input.bad(&format!("expected the column '{name}', found {found}")));
-    }
-    option.get_or_insert_with(|| name.to_owned());
-    Ok(())
-}
-
-fn open_file(mut input: InputProbe, to: &InputCollector<'_>) -> Result<(InputProbe, Arc<ParquetFile>)> {
-    let file = input.take_file(CopyLimit { scratch: to.options.scratch_limit, promised: None })?;
-    let file = Arc::new(ParquetFile::open(&input.path, file)?);
-    Ok((input, file))
+    let mut opened = OpenedParquet::new(InputProbe::at_file(path)?, to)?;
+    opened.options.vertex_column = Some(opened.named(opened.options.vertex_column.as_deref(), key)?);
+    opened.add_vertices(to)
 }
 
 /// Whether the column of a file is text; `false` if there is none.
@@ -103,70 +81,77 @@ pub(super) fn has_text_column(path: &Path, name: &str) -> bool {
     open().is_some_and(|file| file.is_text(name))
 }
 
-fn add_edges(
+/// A file before its rows become an input.
+struct OpenedParquet {
     input: InputProbe,
     file: Arc<ParquetFile>,
-    table: Option<LdbcTable>,
-    to: &mut InputCollector<'_>,
-) -> Result<()> {
-    let mut options = to.options.clone();
-    if let Some(LdbcTable { source, target: Some(target), .. }) = &table {
-        [options.source_column, options.target_column] =
-            [source, target].map(|&place| Some(file.names()[place].to_owned()));
-    }
-    add_edges_with(input, file, table, &options, to)
+    /// The options of the caller, with the columns that the kind of table names.
+    options: SourceOptions,
+    /// The roles of the columns, if the file is of LDBC's social network.
+    ldbc: Option<LdbcTable>,
 }
 
-fn add_edges_with(
-    input: InputProbe,
-    file: Arc<ParquetFile>,
-    table: Option<LdbcTable>,
-    options: &SourceOptions,
-    to: &mut InputCollector<'_>,
-) -> Result<()> {
-    let (layout, properties) = RowLayout::of_edges(&file, options)?;
-    to.direction_known(&input.path, None)?;
-    // Each table of edges has its own names of columns, which need no note.
-    let mut columns = layout.columns(&file);
-    if table.is_some() && to.facts.columns.source.is_some() {
-        (columns.source, columns.target) = (None, None);
+impl OpenedParquet {
+    fn new(mut input: InputProbe, to: &InputCollector<'_>) -> Result<Self> {
+        let file = input.take_file(CopyLimit { scratch: to.options.scratch_limit, promised: None })?;
+        let file = Arc::new(ParquetFile::open(&input.path, file)?);
+        Ok(Self { input, file, options: to.options.clone(), ldbc: None })
     }
-    describe(&input, &file, &layout, columns, to);
-    // Each of these columns has its own note with the reason.
-    leave_out(&mut to.facts, RowLayout::unread(&file).map(|column| ColumnName::Name(column.to_owned())));
-    let said = table.map(|table| table.said.wanted(to.options)).unwrap_or_default();
-    let weight_type = layout.weight_type(&file);
-    let part = to.push(input, Box::new(ParquetInput { file, layout: Arc::new(layout) }));
-    (part.properties[0], part.said, part.weight_type) = (properties, said, weight_type);
-    Ok(())
+
+    /// Finds the roles of a file of LDBC's social network, unless options name columns.
+    fn take_ldbc(&mut self, to: &InputCollector<'_>) {
+        let SourceOptions { source_column, target_column, vertex_column, .. } = &self.options;
+        let is_asked = source_column.is_some() || target_column.is_some() || vertex_column.is_some();
+        self.ldbc = LdbcTable::of(&self.file.names(), &self.input.path, to.has_relations).filter(|_| !is_asked);
+    }
+
+    /// The column that an option names, or else `name`, which must exist.
+    fn named(&self, option: Option<&str>, name: &str) -> Result<String> {
+        if option.is_none() && !self.file.names().contains(&name) {
+            let found = list_of(self.file.names().into_iter().map(|name| shown(name.as_bytes())));
+            return Err(self.input.bad(&format!("expected the column '{name}', found {found}")));
+        }
+        Ok(option.unwrap_or(name).to_owned())
+    }
+
+    fn add_edges(mut self, to: &mut InputCollector<'_>) -> Result<()> {
+        if let Some(LdbcTable { source, target: Some(target), .. }) = &self.ldbc {
+            [self.options.source_column, self.options.target_column] =
+                [source, target].map(|&place| Some(self.file.names()[place].to_owned()));
+        }
+        let Self { input, file, options, ldbc } = self;
+        let (layout, properties) = RowLayout::of_edges(&file, &options)?;
+        to.direction_known(&input.path, None)?;
+        // Each table of edges has its own names of columns, which need no note.
+        let mut columns = layout.columns(&file);
+        if ldbc.is_some() && to.facts.columns.source.is_some() {
+            (columns.source, columns.target) = (None, None);
+        }
+        describe(&input, &file, &layout, columns, to);
+        // Each of these columns has its own note with the reason.
+        leave_out(&mut to.facts, RowLayout::unread(&file).map(|column| ColumnName::Name(column.to_owned())));
+        let weight_type = layout.weight_type(&file);
+        let part = to.push(input, Box::new(ParquetInput { file, layout: Arc::new(layout) }));
+        (part.properties[0], part.said, part.weight_type) = (properties, said(ldbc, &options), weight_type);
+        Ok(())
+    }
+
+    fn add_vertices(mut self, to: &mut InputCollector<'_>) -> Result<()> {
+        if let Some(LdbcTable { source, .. }) = &self.ldbc {
+            self.options.vertex_column = Some(self.file.names()[*source].to_owned());
+        }
+        let Self { input, file, options, ldbc } = self;
+        let (layout, properties) = RowLayout::of_vertices(&file, &options)?;
+        describe(&input, &file, &layout, layout.columns(&file), to);
+        let part = to.push_vertices(input, Box::new(ParquetInput { file, layout: Arc::new(layout) }));
+        (part.properties[1], part.said) = (properties, said(ldbc, &options));
+        Ok(())
+    }
 }
 
-fn add_vertices(
-    input: InputProbe,
-    file: Arc<ParquetFile>,
-    table: Option<LdbcTable>,
-    to: &mut InputCollector<'_>,
-) -> Result<()> {
-    let mut options = to.options.clone();
-    if let Some(LdbcTable { source, .. }) = &table {
-        options.vertex_column = Some(file.names()[*source].to_owned());
-    }
-    add_vertices_with(input, file, table, &options, to)
-}
-
-fn add_vertices_with(
-    input: InputProbe,
-    file: Arc<ParquetFile>,
-    table: Option<LdbcTable>,
-    options: &SourceOptions,
-    to: &mut InputCollector<'_>,
-) -> Result<()> {
-    let (layout, properties) = RowLayout::of_vertices(&file, options)?;
-    describe(&input, &file, &layout, layout.columns(&file), to);
-    let said = table.map(|table| table.said.wanted(to.options)).unwrap_or_default();
-    let part = to.push_vertices(input, Box::new(ParquetInput { file, layout: Arc::new(layout) }));
-    (part.properties[1], part.said) = (properties, said);
-    Ok(())
+/// The type and the labels of all rows of a table.
+fn said(table: Option<LdbcTable>, options: &SourceOptions) -> Said {
+    table.map(|table| table.said.wanted(options)).unwrap_or_default()
 }
 
 /// Notes the columns of a file of edges or vertices.
@@ -221,7 +206,7 @@ struct ParquetChunk(ParquetInput, RowRange);
 impl InputChunk for ParquetChunk {
     fn parse<K: FieldKey, W: Weight>(self, context: &ParseContext<'_>) -> Result<ParsedChunk<K, W>> {
         let Self(ParquetInput { file, layout }, rows) = self;
-        let block = read_rows::<K, W>(&file, &layout, &rows, context.on_error())?;
+        let block = read_rows::<K, W>(&file, &layout, &rows, context.options)?;
         context.count_read(bytes_of(&file, &layout, &rows));
         Ok(ParsedChunk::of_extra(block))
     }

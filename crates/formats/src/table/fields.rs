@@ -457,7 +457,8 @@ impl CsvRowContext<'_> {
         } else {
             K::from_text(self.bytes, field.start, field.end - field.start)
         };
-        let wrong = || unexpected(&format!("a {name}, {}", K::RANGE), Some(&self.bytes[field.start..field.end]));
-        key.ok_or_else(wrong)
+        let text = &self.bytes[field.start..field.end];
+        let wrong = || unexpected(&format!("a {name}, {}", K::RANGE), Some(text));
+        key.filter(|_| options.may_be_key(text)).ok_or_else(wrong)
     }
 }

@@ -139,7 +139,8 @@ impl TableHead {
         let weight = match (target, options.weights) {
             (Some(_), Some(_)) => {
                 // A column with another role has no name here, so it is never the weight.
-                let names = (0..fields.len()).map(|place| roles.property(place).map_or("", |(name, _)| name));
+                let name = |place| roles.property(place).filter(|_| !roles.is_of_edge_names(place));
+                let names = (0..fields.len()).map(|place| name(place).map_or("", |(name, _)| name));
                 Some(TableColumnNames::new(names).weight_role(options)?)
             }
             _ => None,
@@ -587,6 +588,12 @@ pub(crate) fn head_of(
         // A list of one faulty line.
         return Ok((None, 0));
     }
+    // Numbers of the rows say nothing, and would cost a property.
+    if options.edge_properties == WantedProperties::All
+        && let Some(numbers) = head.row_numbers(&text[rows_start..])
+    {
+        head.properties.retain(|(place, ..)| *place != numbers);
+    }
     let properties = head.infer(&text[rows_start..], options);
     Ok((Some((head, properties.map_err(|what| bad(start, what))?)), num_comments))
 }
@@ -607,6 +614,21 @@ impl TableHead {
             }
             at = end + 1;
         }
+    }
+
+    /// The column of the names of edges, if they only count the rows of `text` from 1, as `export` writes them.
+    fn row_numbers(&self, text: &[u8]) -> Option<usize> {
+        let place = (0..self.num_columns).find(|&place| self.is_of_edge_names(place))?;
+        let (mut num_rows, mut is_count) = (0, true);
+        self.for_each_row(text, |row| {
+            if !is_count || row.trim_ascii().is_empty() {
+                return;
+            }
+            num_rows += 1;
+            let fields = fields_of(row, self.layout.delimiter).unwrap_or_default();
+            is_count = fields.get(place).and_then(|name| parse_u64(name.as_bytes())) == Some(num_rows);
+        });
+        (is_count && num_rows > 0).then_some(place)
     }
 
     /// The properties with types inferred from the rows of `text`.

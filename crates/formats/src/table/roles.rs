@@ -18,7 +18,7 @@ use super::head::name_and_type;
 use super::ldbc::LdbcTable;
 use crate::epoch::StatedType;
 use crate::labeled::{Said, Spaces};
-use crate::options::{LABELS_PROPERTY, TYPE_PROPERTY};
+use crate::options::{EDGE_NAME_PROPERTY, LABELS_PROPERTY, TYPE_PROPERTY};
 
 /// The role of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ enum ColumnRole {
     Property(String, Option<StatedType>),
     /// The header says that the column is not read.
     Ignored,
-    /// The lasting names of edges, which Anden has its own of.
+    /// The lasting names of edges, beside the numbers that Anden gives them.
     EdgeNames,
 }
 
@@ -147,6 +147,7 @@ impl RoleHeader {
     pub(crate) fn property(&self, place: usize) -> Option<(&str, Option<StatedType>)> {
         match self.roles.get(place)? {
             ColumnRole::Property(name, stated) => Some((name, *stated)),
+            ColumnRole::EdgeNames => Some((EDGE_NAME_PROPERTY, Some(PropertyType::String.into()))),
             _ => None,
         }
     }
@@ -264,7 +265,7 @@ mod tests {
                 "~id,~label,name:String(single),n:Int,tags:String[],since:Date",
                 "0 - labels:string name:string n:i64 tags:string since:timestamp",
             ),
-            ("~id,~from,~to,~label,w:Double,a:b", "1 2 type:string w:f64 a:b:?"),
+            ("~id,~from,~to,~label,w:Double,a:b", "1 2 ~id:string type:string w:f64 a:b:?"),
         ] {
             assert_eq!(shown(text, "x.csv"), expected, "{text}");
         }

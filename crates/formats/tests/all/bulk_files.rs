@@ -71,7 +71,7 @@ fn neptune_files_become_one_graph() {
     let files = [("edges.csv", edges), ("vertices.csv", vertices)];
     let found = read(&folder, &files, &all(KeyKind::Integer)).unwrap();
     assert_eq!(found.edges, pairs(&[("v1", "v2")]));
-    assert_eq!(rows(&found.properties), ["knows 0.5"]);
+    assert_eq!(rows(&found.properties), ["e1 knows 0.5"]);
     assert_eq!(
         (found.vertices, rows(&found.vertex_properties)),
         (
@@ -79,12 +79,43 @@ fn neptune_files_become_one_graph() {
             vec!["person;admin Ann 30 2020-02-29T00:00:00Z".to_owned(), "person - - -".to_owned()],
         )
     );
-    // Anden names edges itself.
-    assert_eq!(found.columns.left_out.iter().map(ToString::to_string).collect::<Vec<_>>(), ["~id"]);
+    assert!(found.columns.left_out.is_empty() && found.notes.is_empty(), "{:?}", found.notes);
     let weighted = SourceOptions { weights: Some(WeightType::U32), ..all(KeyKind::String) };
     let edges = folder.file("w.csv", edges.replace("0.5", "5"));
     let found = read_files::<Span, u32>(&[&edges], &weighted).unwrap();
-    assert_eq!((found.weights, rows(&found.properties)), (vec![5], vec!["knows".to_owned()]));
+    assert_eq!((found.weights, rows(&found.properties)), (vec![5], vec!["e1 knows".to_owned()]));
+}
+
+#[test]
+fn edge_names_of_neptune_are_kept() {
+    let folder = Folder::new();
+    let edges = |ids: [&str; 3]| {
+        let [a, b, c] = ids;
+        format!("~from,~to,~label,~id\nv1,v2,knows,{a}\nv2,v1,\"a\n,b\",{b}\n\nv1,v1,likes,{c}\n")
+    };
+    let found = |ids, options: &SourceOptions| {
+        let found = read(&folder, &[("e.csv", &edges(ids))], options).unwrap();
+        let left_out = found.columns.left_out.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        (rows(&found.properties), left_out)
+    };
+    let string = all(KeyKind::String);
+    let names =
+        |ids: [&str; 3]| ["knows", "a\n,b", "likes"].iter().zip(ids).map(|(t, id)| format!("{t} {id}")).collect();
+    assert_eq!(found(["e1", "", "7"], &string), (names(["e1", "-", "7"]), String::new()));
+    assert_eq!(found(["1", "3", "2"], &string), (names(["1", "3", "2"]), String::new()));
+    // Numbers of the rows, as an export without names has them, say nothing.
+    let types = || ["knows", "a\n,b", "likes"].map(str::to_owned).to_vec();
+    assert_eq!(found(["1", "2", "3"], &string), (types(), "~id".to_owned()));
+    let wanted = WantedProperties::Named(vec!["type".to_owned(), "~id".to_owned()]);
+    let named = SourceOptions { edge_properties: wanted, ..string.clone() };
+    assert_eq!(found(["1", "2", "3"], &named).0, names(["1", "2", "3"]));
+    let none = SourceOptions { edge_properties: WantedProperties::Named(vec!["type".to_owned()]), ..string.clone() };
+    assert_eq!(found(["e1", "e2", "e3"], &none).0, types());
+    // A header in a file of its own.
+    let rows_of = |ids: [&str; 2]| format!("v1,v2,{}\nv2,v1,{}\n", ids[0], ids[1]);
+    let read_below =
+        |ids| read(&folder, &[("h.csv", "~from,~to,~id\n"), ("r.csv", &rows_of(ids))], &string).unwrap().properties;
+    assert_eq!(rows(&read_below(["x", "y"])), ["x", "y"]);
 }
 
 #[test]

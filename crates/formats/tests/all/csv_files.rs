@@ -123,7 +123,10 @@ fn quotes_hold_delimiters() {
     let result = read_strings(&folder, "names.csv", "a,b\n\"x\"y,c\n");
     assert_refused(result, "names.csv:2: expected a delimiter after the quote, found 'y,c'");
     let result = read_strings(&folder, "names.csv", "a,b\n,c\n");
-    assert_refused(result, "names.csv:2: expected a source, text in UTF-8, of 1 to 65535 bytes, found ''");
+    assert_refused(
+        result,
+        "names.csv:2: expected a source, text in UTF-8, of 1 to 65535 bytes (0 with --empty-ids), found ''",
+    );
 }
 
 #[test]
@@ -151,7 +154,10 @@ fn quotes_hold_line_ends() {
     }
     // Line numbers are those of an editor.
     let result = read_strings(&folder, "names.csv", "a,b\n\"x\n\n\",y\n\n,c\n");
-    assert_refused(result, "names.csv:6: expected a source, text in UTF-8, of 1 to 65535 bytes, found ''");
+    assert_refused(
+        result,
+        "names.csv:6: expected a source, text in UTF-8, of 1 to 65535 bytes (0 with --empty-ids), found ''",
+    );
 }
 
 /// Regression: a block grew by the lines that it held completely. With a short line before a long one of the same row,

@@ -87,7 +87,7 @@ fn null_words_are_null_in_any_column() {
     let strings = SourceOptions { null_words, keys: KeyKind::String, ..all() };
     assert_refused(
         read_files::<Span, u32>(&[&keys], &strings),
-        "c.csv:2: expected a target, text in UTF-8, of 1 to 65535 bytes, found 'NA', which means null",
+        "c.csv:2: expected a target, text in UTF-8, of 1 to 65535 bytes (0 with --empty-ids), found 'NA', which means null",
     );
 }
 

@@ -237,11 +237,11 @@ fn string_keys_are_any_text() {
     assert_eq!(read.edges, expected.map(|(s, t)| (s.to_owned(), t.to_owned())));
     assert_refused(
         read_strings(&folder, "names.txt", b"ann bob\nann \xff\n"),
-        "names.txt:2: expected a target, text in UTF-8, of 1 to 65535 bytes, found '\u{fffd}'",
+        "names.txt:2: expected a target, text in UTF-8, of 1 to 65535 bytes (0 with --empty-ids), found '\u{fffd}'",
     );
     assert_refused(
         read_strings(&folder, "names.txt", "ann\n"),
-        "names.txt:1: expected a target, text in UTF-8, of 1 to 65535 bytes, found the end of the line",
+        "names.txt:1: expected a target, text in UTF-8, of 1 to 65535 bytes (0 with --empty-ids), found the end of the line",
     );
 }
 

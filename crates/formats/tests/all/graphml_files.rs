@@ -223,7 +223,10 @@ fn unsupported_graphml_is_refused_with_its_line() {
         &document("").replace("UTF-8", "UTF-16"),
         "a.graphml:1: expected a known encoding such as UTF-8, found 'UTF-16'",
     );
-    refused(&document("<node id=''/>"), "a.graphml:7: expected a node, text in UTF-8, of 1 to 65535 bytes, found ''");
+    refused(
+        &document("<node id=''/>"),
+        "a.graphml:7: expected a node, text in UTF-8, of 1 to 65535 bytes (0 with --empty-ids), found ''",
+    );
     refused(
         &document("").replace("edgedefault='directed'", ""),
         "expected edgedefault directed or undirected, found none",

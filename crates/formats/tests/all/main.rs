@@ -1,5 +1,6 @@
 //! Readers and writers of graph formats.
 
+mod arrow_files;
 mod bulk_files;
 mod bvgraph_files;
 mod compressed_inputs;
@@ -11,6 +12,7 @@ mod document_round_trips;
 mod edge_lists;
 mod generated_files;
 mod graphalytics_files;
+mod graphar_files;
 mod graphframes_files;
 mod graphml_files;
 mod labeled_inputs;

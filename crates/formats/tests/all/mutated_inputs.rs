@@ -106,6 +106,7 @@ impl Drop for Story<'_> {
 
 fn check_text(extension: &str, target: &str) {
     let folder = Folder::new();
+    let is_columnar = matches!(extension, "parquet" | "arrow");
     for_each_mutant(target, |input| {
         let Some((&choice, bytes)) = input.split_first() else { return };
         let path = folder.file(&format!("mutant.{extension}"), bytes);
@@ -117,6 +118,7 @@ fn check_text(extension: &str, target: &str) {
             vertex_properties: if choice & 8 == 0 { WantedProperties::None } else { WantedProperties::All },
             trim: choice & 16 != 0,
             comment: (choice & 32 != 0).then_some(b'#'),
+            empty_ids: choice & 65 == 65,
             ..SourceOptions::default()
         };
         let answer = |threads, block_bytes| {
@@ -129,13 +131,13 @@ fn check_text(extension: &str, target: &str) {
         };
         let large = answer(1, 1 << 16);
         assert!(large.as_ref().err().is_none_or(|e| e.contains("mutant.")), "{large:?}");
-        let small = answer(2, if extension == "parquet" { 4 } else { 256 });
+        let small = answer(2, if is_columnar { 4 } else { 256 });
         // The output of a decoder before its failure depends on the size of the reads, and the longest accepted line on
         // the blocks. Then both must fail, perhaps with different errors.
         let depends = |e: &String| e.contains("cannot read") || e.contains("expected lines of at most");
-        // If a row group is read in parts, a later page is not read before the rows of an earlier one, so errors may
-        // differ.
-        if extension == "parquet" && (large.is_err() || small.is_err()) {
+        // If a row group or batch is read in parts, later bytes are not read before the rows of earlier ones, so errors
+        // may differ.
+        if is_columnar && (large.is_err() || small.is_err()) {
             assert!(large.is_err() && small.is_err(), "{large:?} {small:?}");
         } else if large.as_ref().err().is_some_and(depends) || small.as_ref().err().is_some_and(depends) {
             assert!(small.is_err(), "{large:?}");
@@ -193,6 +195,11 @@ fn pajek() {
 #[test]
 fn node_link() {
     check_text("json", "node_link");
+}
+
+#[test]
+fn arrow() {
+    check_text("arrow", "arrow");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use anden_base::parallel::Pool;
 use anden_formats::{
-    Error, Format, KeyKind, NoProperties, OnError, SourceOptions, Span, WantedProperties, write_file,
-    write_parquet_edges, write_parquet_vertices,
+    Error, Format, InputPath, KeyKind, NoProperties, OnError, Source, SourceOptions, Span, WantedProperties,
+    write_file, write_parquet_edges, write_parquet_vertices,
 };
 use anden_graph::property::PropertyValue;
 use anden_graph::{Csr, CsrBuilder, Graph, GraphKind, VertexId, Weight};
@@ -201,7 +201,7 @@ fn columns_are_found_and_their_types_are_held_to() {
     assert_refused(
         numbers,
         "small.parquet:1: expected a source, an integer from 0 to 18446744073709551615 (any text with --ids \
-         string), found other bytes",
+         string), found 'ü 0,\\n\"'",
     );
 }
 
@@ -370,7 +370,10 @@ fn whole_floating_numbers_are_keys() {
         ..SourceOptions::default()
     };
     let texts = read_files::<Span, f64>(&[&path], &swapped);
-    assert_refused(texts, "float_ids.parquet:2: expected a source, text in UTF-8, of 1 to 65535 bytes, found 1.5");
+    assert_refused(
+        texts,
+        "float_ids.parquet:2: expected a source, text in UTF-8, of 1 to 65535 bytes (0 with --empty-ids), found 1.5",
+    );
     let texts = read_files::<Span, f64>(&[&path], &SourceOptions { on_error: OnError::Skip, ..swapped }).unwrap();
     assert_eq!(texts.edges, [("2".to_owned(), "1".to_owned())]);
 }
@@ -540,4 +543,20 @@ fn timestamps_out_of_range_name_their_row() {
     let millis = read_forged(2, ("INT64 at (TIMESTAMP_MILLIS)", vec![page(DATA_PAGE, 2, PLAIN, &body)]));
     let what = "row 2: expected a timestamp within 64 bits of microseconds, found 9223372036854775807";
     assert_refused(millis, &format!("forged.parquet: column 'at': {what}"));
+}
+
+#[test]
+fn file_that_changes_after_its_footer_is_refused() {
+    let folder = Folder::new();
+    let mut builder = CsrBuilder::<u32>::new(GraphKind::Directed, 3);
+    [(0, 1), (1, 2)].iter().for_each(|&(s, t)| builder.edge(s, t, 1));
+    let (path, vertices) = (folder.path("edges.parquet"), folder.path("vertices.parquet"));
+    write(&builder.build().unwrap(), KeyKind::Integer, &path, 1, &vertices);
+    let mut source = Source::open(&[InputPath::File(path.clone())], SourceOptions::default()).unwrap();
+    let pool = Pool::new(1).unwrap();
+    let mut num_edges = || source.for_each_block::<u64, u32, Error>(&pool, |_, _| Ok(())).map(|read| read.num_edges);
+    assert_eq!(num_edges().unwrap(), 2);
+    std::fs::copy(&vertices, &path).unwrap();
+    let refused = num_edges().unwrap_err().to_string();
+    assert!(refused.ends_with("edges.parquet: the file was changed during the read"), "{refused}");
 }

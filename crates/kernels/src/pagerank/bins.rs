@@ -228,7 +228,7 @@ impl<T: Score> Bins<T> {
 pub(super) fn stored_form(graph: &impl Graph) -> Option<StoredFormKey> {
     let has_few_partitions = graph.vertex_bound() <= MAX_PARTITIONS << MAX_PARTITION_BITS;
     let key = StoredFormKey { form: StoredForm::Bins, parameter: MAX_PARTITION_BITS.into() };
-    (has_few_partitions && !super::direct::fits_cache::<f64>(graph)).then_some(key)
+    (has_few_partitions && !super::direct::fits_cache::<f64>(graph.vertex_bound())).then_some(key)
 }
 
 /// The first vertex of the table that contains a vertex.

@@ -1,10 +1,13 @@
 //! Rounds without bins: along in-edges, or along out-edges by ranges of targets.
 
+use std::hint::select_unpredictable;
 use std::ops::{ControlFlow, Range};
 
 use anden_base::VertexId;
+use anden_base::table::TABLE_LEN;
 use anden_graph::{DensePage, Direction, Graph, Page, PageOffset};
 
+use super::bins::MAX_PARTITION_BITS;
 use super::score::{BLOCK, PageRankBlockSums, PageRankState, Round, Score};
 use crate::Context;
 use crate::walk::{for_each_out_list, sample};
@@ -12,52 +15,57 @@ use crate::walk::{for_each_out_list, sample};
 /// The bytes of contributions that stay in the second-level cache.
 const CACHED_BYTES: usize = 1 << 20;
 
+/// The bytes of contributions that stay in the cache that cores share, on most machines.
+const SHARED_CACHE_BYTES: usize = 16 << 20;
+
 /// Rounds after which bins have paid for their build.
 const FEW_ROUNDS: u32 = 10;
 
 /// Below this mean degree, bins pay for themselves sooner: a pull takes a constant time for each list.
-const MIN_DEGREE: u64 = 4;
+const MIN_DEGREE: u64 = 3;
 
-/// Number of sampled lists, and of the entries of each.
-const SAMPLED_LISTS: usize = 256;
-const SAMPLED_ENTRIES: usize = 32;
+/// With more arcs to a slot, bins have paid for their build after fewer than [`FEW_ROUNDS`].
+const ARCS_OF_A_SLOT: usize = 3;
 
-/// Whether all contributions stay in the second-level cache.
-pub(super) fn fits_cache<T: Score>(graph: &impl Graph) -> bool {
-    graph.vertex_bound() <= CACHED_BYTES / size_of::<T>()
+/// Number of sampled lists.
+const SAMPLED_LISTS: usize = 1024;
+
+/// Whether the contributions of this many vertices stay in the second-level cache.
+pub(super) fn fits_cache<T: Score>(num_vertices: usize) -> bool {
+    num_vertices <= CACHED_BYTES / size_of::<T>()
 }
 
 /// Whether a pull takes less time than bins and their build, or a push without in-edges. It finds all contributions in
-/// the second-level cache if there are few. It finds most of them there if most in-neighbors have ids near that of
-/// their vertex, which is estimated from lists at even distances.
+/// the second-level cache if there are few. For a few rounds, it may find them in the shared cache if bins would save
+/// little traffic.
 pub(super) fn is_better<T: Score>(graph: &impl Graph, num_rounds: u32) -> bool {
-    if fits_cache::<T>(graph) {
-        return true;
-    }
-    let (bound, num_cached) = (graph.vertex_bound(), CACHED_BYTES / size_of::<T>());
-    let has_in_lists = graph.has_lists(Direction::In);
-    if !has_in_lists || num_rounds > FEW_ROUNDS || graph.num_arcs() < MIN_DEGREE * bound as u64 {
-        return false;
-    }
-    let (mut num_near, mut num_seen) = (0, 0);
-    for vertex in sample(bound, SAMPLED_LISTS) {
-        let _ = graph.for_each_fragment(Direction::In, vertex, |list| {
-            let entries = list.iter().step_by(list.len().div_ceil(SAMPLED_ENTRIES).max(1));
-            for &source in entries {
-                num_seen += 1;
-                num_near += usize::from((source.abs_diff(vertex) as usize) < num_cached / 2);
-            }
+    let bound = graph.vertex_bound();
+    let may_pay = graph.has_lists(Direction::In)
+        && num_rounds <= FEW_ROUNDS
+        && graph.num_arcs() >= MIN_DEGREE * bound as u64
+        && bound <= SHARED_CACHE_BYTES / size_of::<T>();
+    fits_cache::<T>(bound) || (may_pay && has_scattered_lists(graph))
+}
+
+/// Whether bins need a slot for more than one in [`ARCS_OF_A_SLOT`] arcs, by lists at even distances. A list takes a slot
+/// for each partition in which it has targets.
+fn has_scattered_lists(graph: &impl Graph) -> bool {
+    let (mut num_slots, mut num_seen) = (0, 0);
+    for vertex in sample(graph.vertex_bound(), SAMPLED_LISTS) {
+        let _ = graph.for_each_fragment(Direction::Out, vertex, |list| {
+            num_seen += list.len();
+            num_slots += list.chunk_by(|a, b| a >> MAX_PARTITION_BITS == b >> MAX_PARTITION_BITS).count();
             // The first fragment suffices for a sample.
             ControlFlow::Break(())
         });
     }
-    2 * num_near > num_seen
+    ARCS_OF_A_SLOT * num_slots > num_seen
 }
 
 /// Vertices of a block of a pull: the lists of a few thousand vertices may differ much in length.
 const PULL_BLOCK: usize = 1 << 12;
 
-/// One round along the in-edges. `next` has a number for each vertex, or is empty to save memory.
+/// One round along the in-edges. `next` is as long as the contributions, or empty to save memory.
 pub(super) fn pull_round<T: Score>(
     ctx: &Context<'_>,
     graph: &impl Graph,
@@ -128,16 +136,59 @@ struct Lane<'a, T> {
     sum: T,
 }
 
-/// From this mean degree on, lists are summed side by side. Additions along shorter lists overlap by themselves.
+/// From this mean degree on, lists are summed side by side, if the contributions are cached. Additions along shorter
+/// lists overlap by themselves. Where contributions are far, a plain loop has more of them under way.
 const LONG_LISTS: usize = 16;
+
+/// The first entries of a list, which are added without a branch on its length. The processor mispredicts where a short
+/// list ends, which takes longer than these additions. Past the end it adds 0.
+const HEAD: usize = 4;
+
+/// Lists of a page that are compared with the next list.
+const COMPARED_LISTS: usize = 32;
 
 /// Adds the contributions along the lists of a page, each list in its order.
 fn add_page<T: Score, O: PageOffset>(page: &DensePage<'_, O>, contributions: &[T], sums: &mut [T]) {
-    if page.all_targets().len() > LONG_LISTS * page.len() {
-        return add_long_lists(page, contributions, sums);
+    let num_entries = page.all_targets().len();
+    if num_entries > LONG_LISTS * page.len() && fits_cache::<T>(contributions.len() - TABLE_LEN) {
+        add_long_lists(page, contributions, sums);
+    } else if num_entries <= HEAD * page.len() && has_uneven_lists(page) {
+        add_short_lists(page, contributions, sums);
+    } else {
+        for (sum, (_, list)) in sums.iter_mut().zip(page.lists()) {
+            *sum = sum_of(list, contributions, T::default());
+        }
     }
-    for (sum, (_, list)) in sums.iter_mut().zip(page.lists()) {
-        *sum = sum_of(list, contributions, T::default());
+}
+
+/// Whether half of the lists are longer or shorter than the next list, by a sample. The processor predicts the ends
+/// of even lists.
+fn has_uneven_lists<O: PageOffset>(page: &DensePage<'_, O>) -> bool {
+    let indices = (0..page.len().saturating_sub(1)).step_by(page.len().div_ceil(COMPARED_LISTS));
+    indices.filter(|&index| page.degree(index) != page.degree(index + 1)).count() >= COMPARED_LISTS / 2
+}
+
+/// As [`add_page`], for lists with few entries beyond their [`HEAD`].
+fn add_short_lists<T: Score, O: PageOffset>(page: &DensePage<'_, O>, contributions: &[T], sums: &mut [T]) {
+    // One of the zeros behind the contributions of the vertices.
+    let (targets, none) = (page.all_targets(), contributions.len() - 1);
+    debug_assert!(contributions[none] == T::default());
+    let mut start = 0;
+    for (index, sum) in sums.iter_mut().enumerate().take(page.len()) {
+        let end = start + page.degree(index);
+        *sum = match targets[start..].first_chunk::<HEAD>() {
+            Some(head) => {
+                let mut total = T::default();
+                for (position, &source) in head.iter().enumerate() {
+                    let is_inside = start + position < end;
+                    total += contributions[select_unpredictable(is_inside, source as usize, none)];
+                }
+                sum_of(targets[..end].get(start + HEAD..).unwrap_or_default(), contributions, total)
+            }
+            // At the end of the page.
+            None => sum_of(&targets[start..end], contributions, T::default()),
+        };
+        start = end;
     }
 }
 

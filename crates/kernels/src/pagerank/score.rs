@@ -74,7 +74,7 @@ pub(super) struct PageRankState<T> {
     /// The score of each vertex.
     pub(super) scores: Vec<T>,
     /// The contribution of a vertex to each out-edge, for each unit of weight: its score over its out-degree. Zeros
-    /// follow, so that a table at the start of any partition is complete.
+    /// follow, so that a table at the start of any partition is complete, and for the absent entries of short lists.
     pub(super) contributions: Vec<T>,
     /// The inverse of the out-degree, or of the sum of out-weights; 0 for dangling vertices, negative for dead ones.
     inverse_degrees: Vec<T>,
@@ -102,7 +102,12 @@ pub(super) struct Round<T> {
 impl<T: Score> PageRankState<T> {
     /// The bytes of a state: scores, contributions and degrees. The widened result replaces the latter two.
     pub(super) fn num_bytes(bound: usize) -> u64 {
-        ((bound + TABLE_LEN) * 3 * size_of::<T>()) as u64
+        (Self::num_contributions(bound) * 3 * size_of::<T>()) as u64
+    }
+
+    /// The length of the contributions, the zeros behind them included.
+    pub(super) fn num_contributions(bound: usize) -> usize {
+        bound + TABLE_LEN
     }
 
     /// The initial state. `degrees` writes the out-degrees of vertices, or the sums of their out-weights.
@@ -117,7 +122,7 @@ impl<T: Score> PageRankState<T> {
         let start = if num_vertices == 0 { T::default() } else { T::from_f64(1.0 / num_vertices as f64) };
         let mut state = Self {
             scores: T::zeros(bound),
-            contributions: T::zeros(bound + TABLE_LEN),
+            contributions: T::zeros(Self::num_contributions(bound)),
             inverse_degrees: T::zeros(bound),
             sources,
             num_vertices,

@@ -31,6 +31,8 @@ impl Database {
     ///     The name of the snapshot.
     /// as_of : str, date or datetime, optional
     ///     The time of its data, in UTC without a zone.
+    /// empty_ids : bool
+    ///     Take empty text as a key, in a graph of string keys. Without it, an empty key is an error.
     ///
     /// Returns
     /// -------
@@ -45,7 +47,8 @@ impl Database {
     /// 2
     #[pyo3(
         signature = (sources=None, targets=None, weights=None, **options),
-        text_signature = "($self, sources=None, targets=None, weights=None, *, removed=None, name=None, as_of=None)"
+        text_signature = "($self, sources=None, targets=None, weights=None, *, removed=None, name=None, as_of=None, \
+            empty_ids=False)"
     )]
     fn append<'py>(
         &self,
@@ -56,7 +59,7 @@ impl Database {
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyDict>> {
         let database = self.opened.database()?;
-        let mut given = Keywords::new("append", options, &[&["removed", "name", "as_of"]])?;
+        let mut given = Keywords::new("append", options, &[&["removed", "name", "as_of", "empty_ids"]])?;
         let removed = given.take_with("removed", removed_edges)?;
         let inputs = match (sources, targets) {
             (Some(table), None) if weights.is_none() => vec![input(table)?],
@@ -97,8 +100,8 @@ impl Database {
         signature = (*inputs, **options),
         text_signature = "($self, *inputs, remove=None, name=None, as_of=None, maintenance=True, format='auto', \
             duplicates=None, source_column=None, target_column=None, weight_column=None, header='auto', \
-            delimiter=None, null=None, comment=None, \
-            trim=False, scratch_limit=None, columns=None, edges=None, vertices=None, vertex_column=None, \
+            delimiter=None, null=None, comment=None, trim=False, empty_ids=False, scratch_limit=None, columns=None, \
+            edges=None, vertices=None, vertex_column=None, \
             vertex_properties='all', properties=None, property_types=None, order='auto', \
             io_order=False, on_error='stop', directed=None, undirected=False, ordered=False, out_only=False, ids=None, \
             weights=False, weight_type=None, multigraph=False)"

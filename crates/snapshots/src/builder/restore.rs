@@ -10,12 +10,12 @@ use std::sync::Arc;
 use anden_base::parallel::Pool;
 use anden_base::storage::Storage;
 
-use super::{UnpublishedDirectory, parent, remove_scratch};
+use super::{UnpublishedDirectory, parent};
 use crate::backup::{BackupFile, BackupManifest};
-use crate::file::{FramedFile, give_id};
+use crate::file::{FramedFile, WrittenFile, give_id};
 use crate::manifest::{FileRecord, Manifest};
 use crate::options::{DatabaseId, Identity};
-use crate::store::{PublishedState, Store, WriterLock};
+use crate::store::{PublishedState, Store, WriterLock, give_name};
 use crate::verify::verify_state;
 use crate::{Error, Result, VerifyReport, names};
 
@@ -77,12 +77,24 @@ impl StoreRestorer {
         shown: &Path,
         pool: &Pool,
     ) -> Result<()> {
-        let UnpublishedDirectory { storage, path, .. } = &self.directory;
-        let record = manifest.0.files.iter().find(|record| record.name == file.name);
+        let record = manifest.0.files.iter().find(|record| BackupFile::from(*record) == *file);
         let record = record.ok_or_else(|| Error::Input(format!("the backup has no file {:?}", file.name)))?;
+        self.place_record(manifest.id(), record, scratch, shown, pool)
+    }
+
+    /// As [`place`](Self::place), for a file of the database `id`.
+    pub(crate) fn place_record(
+        &mut self,
+        id: DatabaseId,
+        record: &FileRecord,
+        scratch: &Path,
+        shown: &Path,
+        pool: &Pool,
+    ) -> Result<()> {
+        let UnpublishedDirectory { storage, path, .. } = &self.directory;
         let mut header = {
-            let copied = FramedFile::of_bytes(storage.read(scratch)?, shown, record.kind, manifest.id())?;
-            if BackupFile::from(record) != *file || (copied.len(), copied.header_crc()) != (file.len, file.crc) {
+            let copied = FramedFile::of_bytes(storage.read(scratch)?, shown, record.kind, id)?;
+            if (copied.len(), copied.header_crc()) != (record.len, record.header_crc) {
                 return Err(copied.corrupt("the file is not the one that the backup names"));
             }
             copied.verify(pool)?;
@@ -93,9 +105,23 @@ impl StoreRestorer {
         let written = storage.open_write(scratch)?;
         written.write_at(0, &header)?;
         written.sync()?;
-        storage.rename(scratch, &path.join(&file.name))?;
+        storage.rename(scratch, &path.join(&record.name))?;
         self.files.push(FileRecord { header_crc, ..record.clone() });
         Ok(())
+    }
+
+    /// Gives its name to a file that was written for the new database.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub(crate) fn add(&mut self, file: &WrittenFile) -> Result<()> {
+        self.files.push(give_name(&*self.directory.storage, &self.directory.path, file)?);
+        Ok(())
+    }
+
+    /// Path of the new directory.
+    pub(crate) fn path(&self) -> &Path {
+        &self.directory.path
     }
 
     /// Opens the restored files as a store, and verifies all of it. `manifest` is that of the backup.
@@ -103,10 +129,15 @@ impl StoreRestorer {
     /// # Errors
     /// A file of the manifest was not placed; the files do not fit together; the disk failed.
     pub fn finish(self, manifest: &BackupManifest, pool: &Pool) -> Result<RestoredStore> {
+        self.finish_as(manifest.0.clone(), pool)
+    }
+
+    /// As [`finish`](Self::finish). The files and the id of `manifest` become those of the new database.
+    pub(crate) fn finish_as(self, manifest: Manifest, pool: &Pool) -> Result<RestoredStore> {
         let Self { directory, id, files } = self;
         let (storage, path) = (Arc::clone(&directory.storage), directory.path.clone());
         let lock = directory.lock.clone().ok_or_else(|| Error::ReadOnly { path: path.clone() })?;
-        let mut manifest = Manifest { files, ..manifest.0.clone() };
+        let mut manifest = Manifest { files, ..manifest };
         manifest.created.id = id;
         let bytes = manifest.encode();
         // Decoded, because that checks whether every file was placed.
@@ -124,6 +155,11 @@ impl RestoredStore {
         &self.store
     }
 
+    /// Path of a scratch file in the new directory, as [`StoreRestorer::scratch`].
+    pub fn scratch(&self, name: &str) -> PathBuf {
+        self.directory.path.join(names::scratch(name))
+    }
+
     /// Result of the verification.
     pub fn report(&self) -> &VerifyReport {
         &self.report
@@ -137,24 +173,27 @@ impl RestoredStore {
     pub fn publish(mut self, others: &[(PathBuf, String)]) -> Result<()> {
         self.lock.check()?;
         let named = self.name_and_publish(others);
-        if named.is_err() && self.lock.owns_directory() {
-            // The manifest goes first. The removal of the directory does not know the other names.
-            let _ = self.directory.remove_files();
-            for (_, name) in others {
-                let _ = self.directory.storage.remove_file(&self.directory.path.join(name));
-            }
-        }
         named?;
         self.directory.is_published = true;
+        // After an error it stays, and the next writer removes it.
+        let _ = self.directory.storage.remove_file(&self.directory.path.join(names::RESTORING));
         Ok(())
     }
 
     fn name_and_publish(&self, others: &[(PathBuf, String)]) -> Result<()> {
         let UnpublishedDirectory { storage, path, outside, .. } = &self.directory;
+        if !others.is_empty() {
+            // Durable before the WAL has its name, so that a crash leaves a directory that is known to be no database.
+            storage.create(&path.join(names::RESTORING))?.sync()?;
+            storage.sync_dir(path)?;
+        }
         for (scratch, name) in others {
             storage.rename(scratch, &path.join(name))?;
         }
-        remove_scratch(&**storage, path)?;
+        let unneeded = |name: &String| name.starts_with(names::TEMPORARY) && name != names::RESTORING;
+        for scratch in storage.list(path)?.iter().filter(|name| unneeded(name)) {
+            storage.remove_file(&path.join(scratch))?;
+        }
         // All names, and that of the directory, must be durable before the manifest refers to them.
         storage.sync_dir(path)?;
         outside.sync_dir(parent(path))?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anden_base::checksum::{BLOCK_BYTES, crc32c, crc32c_append};
-use anden_base::storage::{Storage, StorageFile};
+use anden_base::storage::{AppendedFile, GRAIN_BYTES, Storage};
 
 use super::{
     ENTRY_BYTES, FORMAT_VERSION, FileKind, HEADER_BYTES, HEADER_CHECKED_BYTES, MAGIC, SectionEntry, SectionKind,
@@ -12,27 +12,17 @@ use crate::Result;
 use crate::encoding::Encoder;
 use crate::options::DatabaseId;
 
-/// Writes end at multiples of this, the size of a huge page. The system's cache then keeps and maps the file in huge
-/// pages. With small pages, kernels with random access wait for address translation (shortest paths took 1.16 times as
-/// long).
-const GRAIN_BYTES: u64 = 2 << 20;
-/// Bytes after which the disk is told to start writing.
-const HASTE_BYTES: u64 = 8 << 20;
-
 /// Offset of the database id in the header.
 const ID_AT: usize = 16;
 
 /// A file under construction. Dropped before [`finish`](Self::finish), it stays incomplete.
 #[derive(Debug)]
 pub(crate) struct FileWriter {
-    file: Box<dyn StorageFile>,
+    /// The bytes on disk, the header included.
+    file: AppendedFile,
     path: PathBuf,
     /// Appended bytes that are not on disk, up to the end of a grain.
     buffer: Vec<u8>,
-    /// Bytes on disk, the header included.
-    num_written: u64,
-    /// Bytes that the disk was told to write.
-    num_hastened: u64,
     sections: Vec<Section>,
 }
 
@@ -58,10 +48,10 @@ pub(crate) struct WrittenFile {
 impl FileWriter {
     /// Creates `path`, which must not exist.
     pub fn create(storage: &dyn Storage, path: &Path) -> Result<Self> {
-        let file = storage.create(path)?;
+        let file = AppendedFile::new(storage.create(path)?);
         // The header is written last, so that an incomplete file never has a valid one.
         let buffer = vec![0; HEADER_BYTES];
-        Ok(Self { file, path: path.to_owned(), buffer, num_written: 0, num_hastened: 0, sections: Vec::new() })
+        Ok(Self { file, path: path.to_owned(), buffer, sections: Vec::new() })
     }
 
     /// Ends the current section, and begins another.
@@ -99,12 +89,12 @@ impl FileWriter {
         self.put(&directory.0)?;
         // Everything behind the header is written before the header, which makes the file valid.
         self.flush()?;
-        let header = encode_header(kind, id, self.num_written, directory_offset, sections.len() as u32, &directory.0);
-        self.file.write_at(0, &header)?;
+        let header = encode_header(kind, id, self.file.len(), directory_offset, sections.len() as u32, &directory.0);
+        self.file.file().write_at(0, &header)?;
         // Only then may the file get its name.
-        self.file.sync()?;
+        self.file.file().sync()?;
         let header_crc = crc32c(&header[..HEADER_CHECKED_BYTES]);
-        Ok(WrittenFile { kind, path: self.path, len: self.num_written, header_crc })
+        Ok(WrittenFile { kind, path: self.path, len: self.file.len(), header_crc })
     }
 
     fn end_section(&mut self) {
@@ -117,7 +107,7 @@ impl FileWriter {
     }
 
     fn position(&self) -> u64 {
-        self.num_written + self.buffer.len() as u64
+        self.file.len() + self.buffer.len() as u64
     }
 
     /// Appends zeros up to a multiple of `alignment`; returns the position.
@@ -131,7 +121,7 @@ impl FileWriter {
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         // Writes end at the borders of huge pages, whatever the caller appends.
-        let to_boundary = (GRAIN_BYTES - self.position() % GRAIN_BYTES) as usize;
+        let to_boundary = GRAIN_BYTES - (self.position() % GRAIN_BYTES as u64) as usize;
         if bytes.len() < to_boundary {
             self.buffer.extend_from_slice(bytes);
             return Ok(());
@@ -140,22 +130,11 @@ impl FileWriter {
         self.buffer.extend_from_slice(closing);
         self.flush()?;
         // Whole grains are written without a copy.
-        let (grains, open) = rest.split_at(rest.len() - rest.len() % GRAIN_BYTES as usize);
+        let (grains, open) = rest.split_at(rest.len() - rest.len() % GRAIN_BYTES);
         if !grains.is_empty() {
-            self.write(grains)?;
+            self.file.append(grains)?;
         }
         self.buffer.extend_from_slice(open);
-        Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_at(self.num_written, bytes)?;
-        self.num_written += bytes.len() as u64;
-        // These bytes are final. The disk writes them while more are prepared, so that the sync at the end is short.
-        if self.num_written - self.num_hastened >= HASTE_BYTES {
-            self.file.hasten(self.num_hastened, self.num_written - self.num_hastened);
-            self.num_hastened = self.num_written;
-        }
         Ok(())
     }
 
@@ -163,7 +142,7 @@ impl FileWriter {
         if !self.buffer.is_empty() {
             // Taken out and put back, to keep its memory.
             let mut buffer = std::mem::take(&mut self.buffer);
-            self.write(&buffer)?;
+            self.file.append(&buffer)?;
             buffer.clear();
             self.buffer = buffer;
         }
@@ -257,7 +236,7 @@ mod tests {
 
     #[test]
     fn writes_end_where_grains_do() {
-        let grain = GRAIN_BYTES as usize;
+        let grain = GRAIN_BYTES;
         let bytes: Vec<u8> = (0..4 * grain + 4321).map(|i| (i >> 4) as u8 ^ i as u8).collect();
         for piece in [1000, 70_001, grain - HEADER_BYTES, grain, 2 * grain + 5, bytes.len()] {
             let disk = FaultStorage::new(FaultPlan::Never);
@@ -265,7 +244,7 @@ mod tests {
             writer.begin_section(SectionKind::StringText).unwrap();
             for part in bytes.chunks(piece) {
                 writer.append(part).unwrap();
-                assert_eq!(writer.num_written % GRAIN_BYTES, 0, "pieces of {piece}");
+                assert_eq!(writer.file.len() % GRAIN_BYTES as u64, 0, "pieces of {piece}");
                 assert!(writer.buffer.len() < grain, "pieces of {piece}");
             }
             let len = writer.finish(FileKind::OutTargets, DatabaseId([7; 16])).unwrap().len;

@@ -100,7 +100,7 @@ impl EdgeColumns {
     }
 
     /// The first row of the edge that has or had a row.
-    fn first_row(&self, row: u64) -> Result<u64> {
+    pub fn first_row(&self, row: u64) -> Result<u64> {
         Ok(match self.position(row)? {
             Some((part, position)) => match part.get(FIRST_ROWS, position)? {
                 // The column is missing, or null in the first row of an edge.
@@ -113,7 +113,7 @@ impl EdgeColumns {
     }
 
     /// The value of a column at a row.
-    fn get(&self, number: u32, row: u64) -> Result<PropertyValue<'_>> {
+    pub fn get(&self, number: u32, row: u64) -> Result<PropertyValue<'_>> {
         match self.position(row)? {
             Some((part, position)) => Ok(part.get(number, position)?),
             None => Err(no_row(row)),
@@ -132,6 +132,11 @@ impl EdgeColumns {
         // Parts ascend by row, so only the last part that starts before the row can have it.
         let starts_before = |(_, part): &RowPart| part.row_ends().is_some_and(|(first, _)| first <= row);
         self.parts.partition_point(starts_before).checked_sub(1)
+    }
+
+    /// Whether a part has a row.
+    pub fn has(&self, row: u64) -> bool {
+        self.position(row).is_ok_and(|position| position.is_some())
     }
 
     /// Number of rows.

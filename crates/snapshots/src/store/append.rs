@@ -116,11 +116,13 @@ impl Store {
         // Retention counts the new version, so the rule looks at the longer chain.
         let mut longer = manifest.chain.clone();
         longer.versions.push(version.clone());
-        let given_up = longer.given_up(manifest.retention, version.unix_time);
+        // Held until the manifest is published, so that no lease is taken meanwhile.
+        let unleased = self.unleased_of(&longer.given_up(manifest.retention, version.unix_time));
+        let given_up = &unleased.numbers;
         let new_bytes = estimated_bytes(changes, &self.options);
         // The new delta has no file yet, so its size is estimated.
         let bytes_of = |place: DeltaRef| draft.state.delta_at(place).map_or(new_bytes, |delta| delta.num_bytes());
-        let plan = manifest.chain.with(version, &given_up, bytes_of);
+        let plan = manifest.chain.with(version, given_up, bytes_of);
         manifest.chain = draft.carry_out(plan, Some(changes))?;
         // Dense keys are ids, and need no dictionary.
         let needs_keys = |keys: &DictionaryKeys<'_>| !keys.is_empty() && keys.scheme() != KeyScheme::Dense;

@@ -142,14 +142,15 @@ impl Store {
         Ok(if a <= b { diff } else { diff.reversed() })
     }
 
-    /// Drops snapshots: all of them or, on an error, none. The changes of the newest one stay, unseen until the next
-    /// snapshot. The changes of any other go to the next younger snapshot.
+    /// Drops snapshots: all of them or, on an error, none. Refuses snapshots with a [lease](Self::lease). The changes of
+    /// the newest one stay, unseen until the next snapshot. The changes of any other go to the next younger snapshot.
     ///
     /// Cost: reads the deltas of these snapshots and of their successors, and writes them composed.
     ///
     /// # Errors
-    /// [`Error::NoSnapshot`]; no snapshot would be left; as [`append`](Self::append).
+    /// [`Error::NoSnapshot`]; [`Error::Leased`]; no snapshot would be left; as [`append`](Self::append).
     pub fn drop_snapshots(&self, numbers: &[u32], progress: &dyn Progress) -> Result<()> {
+        let _span = tracing::info_span!("drop", snapshots = ?numbers).entered();
         let mut draft = self.begin()?;
         // All numbers are checked first: on an error, none is dropped.
         for &number in numbers {
@@ -162,6 +163,8 @@ impl Store {
         if numbers.is_empty() {
             return Ok(());
         }
+        // Held until the manifest is published, so that no lease is taken meanwhile.
+        let _unleased = self.require_unleased(numbers)?;
         let plan = manifest.chain.without(numbers);
         manifest.chain = draft.carry_out(plan, None)?;
         // The last chance to cancel: `publish` makes the drop durable.
@@ -192,7 +195,7 @@ impl Store {
     }
 
     /// Sets the retention rule, which then applies to each new snapshot. Drops the snapshots that it does not keep, and
-    /// returns their numbers.
+    /// returns their numbers. Snapshots with a [lease](Self::lease) stay until a later snapshot finds them without one.
     ///
     /// Cost: as [`drop_snapshots`](Self::drop_snapshots).
     ///
@@ -202,19 +205,21 @@ impl Store {
         if retention == Retention::Last(0) {
             return Err(Error::Input("a database keeps at least its last snapshot".into()));
         }
+        let _span = tracing::info_span!("retention", ?retention).entered();
         let mut draft = self.begin()?;
         let mut manifest = draft.state.manifest.clone();
-        let given_up = manifest.chain.given_up(retention, self.time());
+        let unleased = self.unleased_of(&manifest.chain.given_up(retention, self.time()));
+        let given_up = &unleased.numbers;
         manifest.retention = retention;
         // Without a change, no manifest is written.
         if manifest == draft.state.manifest && given_up.is_empty() {
-            return Ok(given_up);
+            return Ok(Vec::new());
         }
-        let plan = manifest.chain.without(&given_up);
+        let plan = manifest.chain.without(given_up);
         manifest.chain = draft.carry_out(plan, None)?;
         draft.publish(manifest)?;
         tracing::info!(?retention, dropped = ?given_up, "set the retention of snapshots");
-        Ok(given_up)
+        Ok(unleased.numbers)
     }
 }
 

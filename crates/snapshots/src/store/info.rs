@@ -61,6 +61,11 @@ impl Store {
         self.state().snapshots()
     }
 
+    /// Number of snapshots.
+    pub fn num_snapshots(&self) -> usize {
+        self.state().manifest.chain.kept().count()
+    }
+
     /// Number of the newest snapshot; `None` if there is none.
     pub fn newest_number(&self) -> Option<u32> {
         self.state().manifest.chain.kept().next_back().map(|version| version.number)
@@ -71,6 +76,16 @@ impl Store {
         let state = self.state();
         let found = state.manifest.chain.kept().find(|version| version.name.as_deref() == Some(name));
         found.map(|version| version.number)
+    }
+
+    /// Names and bytes of the files that the manifest names.
+    pub fn file_sizes(&self) -> Vec<(String, u64)> {
+        self.state().manifest.files.iter().map(|file| (file.name.clone(), file.len)).collect()
+    }
+
+    /// Number of the base and the merged deltas, and number of deltas.
+    pub fn num_bases_and_deltas(&self) -> (usize, usize) {
+        self.state().num_bases_and_deltas()
     }
 
     /// Bytes of all files.
@@ -87,6 +102,7 @@ impl Store {
         let manifest = &state.manifest;
         let mut files = vec![(names::MANIFEST.to_owned(), state.manifest_bytes)];
         files.extend(manifest.files.iter().map(|file| (file.name.clone(), file.len)));
+        let (bases, deltas) = state.num_bases_and_deltas();
         let num_directions = if manifest.created.options.stores_in_lists() { 2 } else { 1 };
         let num_arcs = state.base.num_arcs() * num_directions;
         let is_table = |file: &&FileRecord| {
@@ -107,8 +123,8 @@ impl Store {
             dense_pages: pages.iter().map(|pages| pages.dense).sum(),
             empty_pages: pages.iter().map(|pages| pages.empty).sum(),
             patched_pages: pages.iter().map(|pages| pages.patched).sum(),
-            bases: 1 + manifest.chain.merged_deltas.len(),
-            deltas: manifest.chain.versions.iter().filter(|version| version.delta.is_some()).count(),
+            bases,
+            deltas,
             bytes_loaded: manifest.bytes_loaded,
             bytes_written: manifest.bytes_written,
         }
@@ -116,6 +132,12 @@ impl Store {
 }
 
 impl PublishedState {
+    /// As [`Store::num_bases_and_deltas`].
+    fn num_bases_and_deltas(&self) -> (usize, usize) {
+        let chain = &self.manifest.chain;
+        (1 + chain.merged_deltas.len(), chain.versions.iter().filter(|version| version.delta.is_some()).count())
+    }
+
     /// All snapshots, oldest first.
     pub fn snapshots(&self) -> Vec<SnapshotInfo> {
         let manifest = &self.manifest;

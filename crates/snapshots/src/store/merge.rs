@@ -4,21 +4,19 @@ mod parallelism;
 mod rows;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use anden_base::parallel::Pool;
-use anden_base::progress::Progress;
-use anden_graph::{Direction, Graph, Weight, WeightType};
+use anden_base::progress::{Progress, Silent};
+use anden_graph::{Direction, Graph};
 use parking_lot::MutexGuard;
 
 use self::parallelism::{MergeParallelism, require_for_delta};
 use self::rows::NamedRows;
 use super::draft::Draft;
-use super::{PublishedState, Store};
+use super::{PublishedState, RunningWork, Store};
 use crate::adjacency::PageScratch;
 use crate::base_writer::BaseWriter;
 use crate::chain::MergedDelta;
-use crate::changes::EntryBuffer;
 use crate::file::{FileKind, WrittenFile};
 use crate::manifest::Manifest;
 use crate::page::WholePage;
@@ -121,7 +119,8 @@ impl Store {
         let view = state.view(newest, &self.path)?;
         // Refused here if memory is short, before anything is written.
         let parallelism = MergeParallelism::new(&state, &view, pool, memory)?;
-        let events = MergeEvents::begin(newest);
+        let _span = tracing::info_span!("merge", snapshot = newest).entered();
+        let events = MergeEvents::begin(self, newest, progress);
         // Made before the files, so that an error on any path below removes them.
         let aside = AsideFilesGuard(self);
         // Under the mutex: other writers spare only the temporary files that were set aside.
@@ -132,7 +131,7 @@ impl Store {
         // The writer's mutex is free from here on: writing a base takes long, and commits need not wait for it.
         draft.end();
         let rows = NamedRows::new(&state.rows);
-        let base = self.write_base((view, newest), number, (parallelism, rows), pool, progress)?;
+        let base = self.write_base((view, newest), number, (parallelism, rows), pool, &events.work)?;
         let mut draft = self.begin()?;
         // Other threads may have published meanwhile, so the plan starts from their state.
         let report = match draft.state.manifest.chain.index(newest) {
@@ -141,11 +140,13 @@ impl Store {
                 // The version was dropped meanwhile. The next attempt holds the writer's mutex, so that it succeeds.
                 draft.add_aside(Vec::new());
                 let state = Arc::clone(&draft.state);
-                draft.merge_alone(&state, memory, pool, progress)
+                draft.merge_alone(&state, memory, pool, &events.work)
             }
         };
         drop(aside);
-        report.inspect(|report| events.end(report))
+        let report = report?;
+        events.end(&report);
+        Ok(report)
     }
 
     /// Writes the base of a version.
@@ -304,7 +305,9 @@ impl Draft<'_> {
         let deltas = self.state.deltas_between(from, to);
         // Before the first byte is written, so that a refused merge leaves nothing.
         require_for_delta(&deltas, self.store.memory())?;
-        let events = MergeEvents::begin(newest);
+        let store = self.store;
+        let _span = tracing::info_span!("merge", snapshot = newest).entered();
+        let events = MergeEvents::begin(store, newest, &Silent);
         let delta = self.write_composed(deltas, from, to)?;
         manifest.chain = manifest.chain.with_merged_delta(MergedDelta { from, to, delta });
         let deltas_after = manifest.chain.steps(newest).len();
@@ -316,21 +319,21 @@ impl Draft<'_> {
     }
 }
 
-/// The events of a merge.
-struct MergeEvents {
+/// The events and the counters of a merge.
+struct MergeEvents<'a> {
     snapshot: u32,
-    begin: Instant,
+    work: RunningWork<'a>,
 }
 
-impl MergeEvents {
-    fn begin(snapshot: u32) -> Self {
+impl<'a> MergeEvents<'a> {
+    fn begin(store: &'a Store, snapshot: u32, progress: &'a dyn Progress) -> Self {
         tracing::info!(snapshot, "merge began");
-        Self { snapshot, begin: Instant::now() }
+        Self { snapshot, work: store.merges.begin(progress) }
     }
 
-    fn end(&self, report: &MergeReport) {
-        let Self { snapshot, begin } = *self;
-        let (bytes, deltas, seconds) = (report.bytes_written, report.deltas_after, begin.elapsed().as_secs_f64());
+    fn end(self, report: &MergeReport) {
+        let (snapshot, bytes, deltas) = (self.snapshot, report.bytes_written, report.deltas_after);
+        let seconds = self.work.succeed(bytes).as_secs_f64();
         tracing::info!(snapshot, bytes, deltas, seconds, "merge ended");
     }
 }
@@ -382,24 +385,11 @@ fn append(
     whole: &WholePage,
     progress: &dyn Progress,
 ) -> Result<()> {
-    let num_vertices = (view.vertex_bound() - page * PAGE_VERTICES).min(PAGE_VERTICES);
-    let ends = whole.offsets.get(..=num_vertices).unwrap_or_default();
-    let degrees: Vec<u32> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let (num_vertices, num_arcs) = (writer.num_vertices(page), whole.entries.targets.len());
     if direction == Direction::Out {
-        progress.advance(whole.entries.targets.len() as u64);
+        progress.advance(num_arcs as u64);
     }
-    let EntryBuffer { targets, weights, rows } = &whole.entries;
     let entry_bytes = size_of::<u32>() + view.options().data_bytes();
-    progress.wrote((degrees.len() * size_of::<u32>() + targets.len() * entry_bytes) as u64);
-    match view.options().weight_type {
-        None => writer.append_verified::<u32>(direction, &degrees, targets, &[], rows),
-        Some(WeightType::U32) => writer.append_verified(direction, &degrees, targets, &typed::<u32>(weights), rows),
-        Some(WeightType::I64) => writer.append_verified(direction, &degrees, targets, &typed::<i64>(weights), rows),
-        Some(WeightType::F32) => writer.append_verified(direction, &degrees, targets, &typed::<f32>(weights), rows),
-        Some(WeightType::F64) => writer.append_verified(direction, &degrees, targets, &typed::<f64>(weights), rows),
-    }
-}
-
-fn typed<W: Weight>(bits: &[u64]) -> Vec<W> {
-    bits.iter().map(|&bits| W::of_bits(bits)).collect()
+    progress.wrote((num_vertices * size_of::<u32>() + num_arcs * entry_bytes) as u64);
+    writer.append_page(direction, page, whole)
 }

@@ -490,7 +490,7 @@ fn is_of(file: &FramedFile, record: &FileRecord) -> bool {
 }
 
 /// Opens a file, and compares it with its record in the manifest.
-pub(super) fn open_file(
+pub(crate) fn open_file(
     storage: &dyn Storage,
     directory: &Path,
     id: DatabaseId,

@@ -1,7 +1,7 @@
 //! The bytes of the format: today's code writes the kept databases byte for byte, and reads them.
 //!
 //! When the format changes on purpose, increment its version and rewrite the directories with `ANDEN_GOLDEN=write cargo
-//! test -p anden-snapshots --test all the_same_graph`. A database of an older version is refused with the number of
+//! test -p anden-snapshots --test all golden::`. A database of an older version is refused with the number of
 //! that version.
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anden_base::parallel::Pool;
 use anden_base::storage::{DiskStorage, Storage};
-use anden_snapshots::Store;
+use anden_snapshots::{BackupFile, BackupId, BackupList, Store, log_name};
 use anden_testkit::FaultStorage;
 
 use crate::model;
@@ -58,6 +58,25 @@ fn the_same_graph_gives_the_same_bytes() {
             assert!(now.as_ref() == Some(&kept), "{name}/{file}: first difference at {difference:?}");
         }
     }
+}
+
+/// The list of an incremental backup with a WAL.
+#[test]
+fn the_list_of_a_backup_keeps_its_bytes() {
+    let store = Store::open_read_only(Arc::new(DiskStorage), &golden(VERSIONS)).unwrap();
+    let manifest = store.pin_files().unwrap().manifest().clone();
+    let mut list = BackupList::new(manifest, Some(BackupId([5; 16])));
+    (list.id, list.unix_time, list.epoch) = (BackupId([7; 16]), 1_700_000_000, list.epoch + 3);
+    list.copied = list.manifest.files().map(|file| file.name).take(2).collect();
+    list.log.push(BackupFile { name: log_name(1), len: 64, crc: 9 });
+    let path = golden("backup").join(BackupList::NAME);
+    if std::env::var_os("ANDEN_GOLDEN").is_some() {
+        std::fs::create_dir_all(golden("backup")).unwrap();
+        std::fs::write(&path, list.encode()).unwrap();
+    }
+    let kept = std::fs::read(&path).unwrap();
+    assert!(kept == list.encode(), "other bytes than {}", path.display());
+    assert_eq!(BackupList::decode(&kept, &path).unwrap(), list);
 }
 
 #[test]

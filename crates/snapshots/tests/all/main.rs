@@ -8,6 +8,7 @@ mod golden;
 mod many_deltas;
 mod model;
 mod opening;
+mod repair;
 mod round_trip;
 mod untrusted;
 mod verify_counts;

@@ -139,7 +139,7 @@ pub(super) fn read_arcs<W: Weight>(
 }
 
 /// A hash of an edge and its weight. Zero for a loop, which stands in one list only.
-fn arc_hash(low: VertexId, high: VertexId, weight_bits: u64) -> u64 {
+pub(in crate::readers) fn arc_hash(low: VertexId, high: VertexId, weight_bits: u64) -> u64 {
     if low == high {
         return 0;
     }

@@ -374,7 +374,7 @@ impl Content {
 }
 
 /// The arcs of a direction, from lists, weights and rows. Checks that degrees agree.
-fn arcs_of(view: &SnapshotView, direction: Direction) -> Vec<ChangedArc> {
+pub fn arcs_of(view: &SnapshotView, direction: Direction) -> Vec<ChangedArc> {
     let mut arcs = Vec::new();
     for list in 0..view.vertex_bound() as VertexId {
         let mut targets = Vec::new();
