@@ -21,6 +21,9 @@ const LEAST_SPENT: u64 = 1 << 16;
 const LEAST_TOUCHED: usize = 1 << 10;
 const TOUCHED_SHARE: usize = 8;
 
+/// The vertices that a worker tests between two looks for a cancellation.
+const VERTICES_A_CHUNK: usize = 1 << 14;
+
 impl View {
     /// The part of this view in which the predicates are true. Without a predicate, all edges or vertices stay.
     /// Kernels, queries and exports work on the result as on any view.
@@ -138,7 +141,7 @@ impl View {
         let context = self.context();
         context
             .pool
-            .map_chunks(0..self.vertex_bound(), PAGE_VERTICES, |_, vertices| {
+            .map_chunks(0..self.vertex_bound(), VERTICES_A_CHUNK, |_, vertices| {
                 context.progress.check()?;
                 for vertex in vertices.start as VertexId..vertices.end as VertexId {
                     let has_arcs = |direction| lists.degree(direction, vertex) > 0;
@@ -148,7 +151,9 @@ impl View {
                     // Without in-lists, only the lists of their sources lead to these vertices.
                     if !has_in_lists {
                         let _ = lists.for_each_fragment(Direction::Out, vertex, |targets| {
-                            targets.iter().for_each(|&target| drop(connected.set(target as usize)));
+                            for &target in targets {
+                                connected.set(target as usize);
+                            }
                             ControlFlow::Continue(())
                         });
                     }

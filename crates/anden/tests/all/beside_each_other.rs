@@ -159,7 +159,7 @@ fn statistics_tell_which_views_are_open() {
     let view = db.view().unwrap();
     let (clone, other) = (view.clone(), db.snapshot(1).unwrap());
     let stats = db.stats();
-    assert_eq!((stats.views.open, stats.live.added), (2, 1));
+    assert_eq!((stats.metrics.views.open, stats.metrics.live.added), (2, 1));
     drop((view, other));
     assert_eq!(db.metrics().views.open, 1);
     db.navigate(|_| {
