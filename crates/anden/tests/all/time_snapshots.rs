@@ -130,18 +130,24 @@ fn check(kind: &Kind, rows: &[Row]) {
     }
 }
 
-/// A window of one month has the edges that are new in its snapshot, or have other data there.
+/// A window of one month has the edges that are new in its snapshot, or have other data there. It may also have edges
+/// that the month repeats with equal data.
 fn check_window(db: &Database, name: &str, expected: &[(Vec<Key>, Vec<(Key, Key, String)>, [u64; 3])], place: usize) {
     let window = db.window(name..=name).unwrap();
     let (vertices, edges, _) = content(&window);
     assert_eq!(vertices, expected[place].0);
-    let mut added = expected[place].1.clone();
-    for old in place.checked_sub(1).map_or(&[][..], |before| &expected[before].1) {
-        if let Some(at) = added.iter().position(|edge| edge == old) {
-            added.remove(at);
+    let before = place.checked_sub(1).map_or(&[][..], |before| &expected[before].1);
+    let mut repeated = edges;
+    let mut old = before.to_vec();
+    for edge in &expected[place].1 {
+        if let Some(at) = old.iter().position(|old| old == edge) {
+            old.remove(at);
+            continue;
         }
+        let at = repeated.iter().position(|shown| shown == edge);
+        repeated.remove(at.unwrap_or_else(|| panic!("window {name} lacks {edge:?}")));
     }
-    assert_eq!(edges, added, "window {name}");
+    assert!(repeated.iter().all(|edge| before.contains(edge)), "window {name}: {repeated:?}");
 }
 
 fn kinds() -> impl Strategy<Value = Kind> {
@@ -263,7 +269,7 @@ fn inputs_without_times_are_refused() {
     };
     let unchanged = |_: &mut LoadOptions| {};
     for (text, parts) in [
-        ("source,target,day\n1,2,2012-01-05\n", &["edges.csv", "\"time\"", "--snapshot-by", "day"][..]),
+        ("source,target,day\n1,2,2012-01-05\n", &["edges.csv", "'time'", "--snapshot-by", "day"][..]),
         ("source,target,time\n1,2,1325376000\n", &["edges.csv", "i64", "time:epoch_s", "epoch_ms"]),
         ("source,target,time\n1,2,soon\n", &["edges.csv", "string", "time:timestamp"]),
         ("source,target,time\n1,2,2012-01-05\n1,3,\n", &["edges.csv:3", "null", "--snapshot-by"]),
@@ -289,7 +295,7 @@ fn a_small_budget_names_the_times() {
     let path = write(folder.path(), "long.csv", &rows);
     let mut options = LoadOptions { duplicates: Duplicates::Keep, ..LoadOptions::default() };
     options.snapshot_by = Some("time:hour".parse().unwrap());
-    options.memory = Some(41 << 20);
+    options.memory = Some(8 << 20);
     let error = load(&path, &options).map(|_| ()).unwrap_err();
     assert!(matches!(&error, anden::Error::Memory { .. }), "{error}");
     options.memory = Some(200 << 20);

@@ -80,6 +80,9 @@ mod tests {
         drop(first);
         assert_eq!(table.take(path, &[3]).1, [3]);
         drop((second, taken));
-        assert_eq!((table.take(path, &[2, 3, 4]).1, table.holders(path, &[2, 3, 4])), (vec![], vec![]));
+        let (taken, locked) = table.take(path, &[2, 3, 4]);
+        assert_eq!((locked, table.holders(path, &[2, 3, 4]).len()), (vec![], 3));
+        drop(taken);
+        assert_eq!(table.holders(path, &[2, 3, 4]), []);
     }
 }
