@@ -110,6 +110,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Diff": lambda: database().diff(1, 2),
     "DiffIterator": lambda: database().diff(1, 2).added(),
     "KeyIterator": lambda: iter(database().view()),
+    "Lease": lambda: database().lease(1),
     "NewEdge": new_edge,
     "Pending": lambda: database().submit([anden.Update.add_vertex(1)]),
     "Result": lambda: database().view().pagerank(details=True),

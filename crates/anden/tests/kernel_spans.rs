@@ -59,8 +59,7 @@ fn kernels_run_in_spans() {
     let collected = |run: &dyn Fn()| {
         let collector = Collector::default();
         tracing::subscriber::with_default(collector.clone(), run);
-        let lines = collector.0.lock().unwrap().clone();
-        lines
+        collector.0.lock().unwrap().clone()
     };
     let expected = |kernel: &str| {
         let name = view.name();

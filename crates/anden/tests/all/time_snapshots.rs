@@ -67,8 +67,11 @@ fn load(input: &Path, options: &LoadOptions) -> Result<Database, anden::Error> {
     Ok(Database::load_in_memory(&inputs, options, &Session::new(2)?)?.0)
 }
 
+/// Vertices, edges, and the counts of vertices, edges and arcs.
+type Content = (Vec<Key>, Vec<(Key, Key, String)>, [u64; 3]);
+
 /// All vertices, and all edges with weights and properties; both arcs of an undirected edge.
-fn content(view: &View) -> (Vec<Key>, Vec<(Key, Key, String)>, [u64; 3]) {
+fn content(view: &View) -> Content {
     let mut edges = Vec::new();
     let vertices: Vec<_> =
         view.vertices_by_key().unwrap().into_iter().map(|vertex| view.key(vertex).unwrap()).collect();
@@ -132,7 +135,7 @@ fn check(kind: &Kind, rows: &[Row]) {
 
 /// A window of one month has the edges that are new in its snapshot, or have other data there. It may also have edges
 /// that the month repeats with equal data.
-fn check_window(db: &Database, name: &str, expected: &[(Vec<Key>, Vec<(Key, Key, String)>, [u64; 3])], place: usize) {
+fn check_window(db: &Database, name: &str, expected: &[Content], place: usize) {
     let window = db.window(name..=name).unwrap();
     let (vertices, edges, _) = content(&window);
     assert_eq!(vertices, expected[place].0);

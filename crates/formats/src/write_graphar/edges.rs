@@ -220,7 +220,7 @@ impl<'a> EdgeWriter<'a> {
         let (ends, properties) = columns.split_at(ENDS.len());
         let mut start = 0;
         while start < num_rows {
-            if self.num_edges % EDGE_CHUNK == 0 {
+            if self.num_edges.is_multiple_of(EDGE_CHUNK) {
                 self.begin_chunk(folder)?;
             }
             let rows = start..num_rows.min(start + EDGE_CHUNK - self.num_edges % EDGE_CHUNK);
