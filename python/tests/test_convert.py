@@ -123,10 +123,10 @@ def test_arrow_tables() -> None:
 
 def test_bad_arrow_tables() -> None:
     pa = pytest.importorskip("pyarrow")
-    lists = pa.table({"source": [1], "target": [2], "tags": [["x"]]})
-    with pytest.raises(anden.InvalidInput, match="column .?tags.*List"):
-        anden.from_arrow(lists)
-    assert anden.from_arrow(lists, properties="none").view().num_edges == 1
+    structs = pa.table({"source": [1], "target": [2], "tags": [{"x": 1}]})
+    with pytest.raises(anden.InvalidInput, match="column .?tags.*Struct"):
+        anden.from_arrow(structs)
+    assert anden.from_arrow(structs, properties="none").view().num_edges == 1
     with pytest.raises(anden.InvalidInput, match="source_column"):
         anden.from_arrow(pa.table({"a": [1], "b": [2], "c": [3]}))
     with pytest.raises(anden.InvalidInput, match="found null"):
