@@ -32,7 +32,7 @@ use crate::mapped::FileBytes;
 /// All calls of a database to the file system. Paths are passed on unchanged.
 ///
 /// A database calls [`open_dir`](Self::open_dir) once, and makes all other calls on its result. The default methods
-/// on files open the directory of the file for one call.
+/// on files open the directory of the file for one call, so what `open_dir` returns must implement them itself.
 ///
 /// # Errors
 /// Every method: [`Error::Io`](crate::Error::Io) with the system's reason. Methods on files return

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anden_base::Result;
 use anden_base::mapped::FileBytes;
-use anden_base::storage::{FileIdentity, FileStamp, HeldFile, Storage, StorageFile, StorageLock};
+use anden_base::storage::{
+    ByteLocks, FileIdentity, FileStamp, HeldFile, LockHolder, Storage, StorageFile, StorageLock,
+};
 use anden_testkit::FaultStorage;
 
 /// A hook, called with the path that is about to change.
@@ -142,6 +144,22 @@ impl Storage for HookedStorage {
 
     fn lock(&self, path: &Path) -> Result<StorageLock> {
         self.disk.lock(path)
+    }
+
+    fn lock_holder(&self, path: &Path) -> Result<Option<LockHolder>> {
+        self.disk.lock_holder(path)
+    }
+
+    fn share_byte(&self, path: &Path, offset: u64) -> Result<Option<ByteLocks>> {
+        self.disk.share_byte(path, offset)
+    }
+
+    fn take_bytes(&self, path: &Path, offsets: &[u64]) -> Result<(ByteLocks, Vec<u64>)> {
+        self.disk.take_bytes(path, offsets)
+    }
+
+    fn byte_holders(&self, path: &Path, offsets: &[u64]) -> Result<Vec<(u64, LockHolder)>> {
+        self.disk.byte_holders(path, offsets)
     }
 }
 
