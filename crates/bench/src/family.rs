@@ -271,14 +271,14 @@ impl Contest<'_> {
 
     fn summed(&self, ours: &[OurRuns], peers: Vec<PeerPairs>) -> FamilyCell {
         let of_all = |figure: &dyn Fn(&OurRuns) -> f64| median(&ours.iter().map(figure).collect::<Vec<_>>());
-        let has_preparation = ours.iter().all(|runs| !runs.preparations.is_empty());
+        let has_phases = ours.iter().all(|runs| !runs.first_phases.is_empty());
         FamilyCell {
             kernel: self.kernel,
             first_seconds: of_all(&|runs| runs.open_seconds + runs.runs[0]),
             open_seconds: of_all(&|runs| runs.open_seconds),
             warm_seconds: of_all(&|runs| warm(&runs.runs)),
             kept_seconds: of_all(&|runs| warm(runs.kept())),
-            preparation_seconds: has_preparation.then(|| of_all(&|runs| warm(&runs.preparations))),
+            first_phase_seconds: has_phases.then(|| of_all(&|runs| warm(&runs.first_phases))),
             peers,
         }
     }

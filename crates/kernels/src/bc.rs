@@ -23,6 +23,8 @@ mod dependencies;
 mod paths;
 mod verify;
 
+use std::time::{Duration, Instant};
+
 use anden_base::VertexId;
 use anden_base::memory::{as_atomic_u64, zeroed_huge};
 use anden_graph::Graph;
@@ -47,6 +49,8 @@ pub struct BcResult {
     pub sources: Vec<VertexId>,
     /// The sum of the dependencies of each vertex, by vertex id.
     pub scores: Vec<f64>,
+    /// Time of the searches that count paths, in seconds. Sums along the paths take the rest.
+    pub search_seconds: f64,
 }
 
 /// The betweenness centrality of every vertex.
@@ -75,12 +79,15 @@ fn brandes<G: Graph>(ctx: &Context<'_>, graph: &G, sources: Vec<VertexId>, lean:
     let bound = graph.vertex_bound();
     let mut scores = zeroed_huge::<u64>(bound);
     let mut values = zeroed_huge::<u64>(bound);
+    let mut search_time = Duration::ZERO;
     for (i, &source) in sources.iter().enumerate() {
         // Fresh memory is zero already.
         if i > 0 {
             ctx.pool.for_each_part_mut(&mut values, 1 << 16, |_, part| part.fill(0));
         }
+        let started = Instant::now();
         let levels = paths::count(ctx, graph, source, as_atomic_u64(&mut values), lean)?;
+        search_time += started.elapsed();
         let is_finite =
             dependencies::add(ctx, graph, source, &levels, as_atomic_u64(&mut values), as_atomic_u64(&mut scores))?;
         if !is_finite {
@@ -92,7 +99,8 @@ fn brandes<G: Graph>(ctx: &Context<'_>, graph: &G, sources: Vec<VertexId>, lean:
     // A damaged page looks empty and leaves a fault, so the sums are checked last.
     graph.check()?;
     // The sizes agree, so the conversion reuses the memory.
-    Ok(BcResult { sources, scores: scores.into_iter().map(f64::from_bits).collect() })
+    let scores = scores.into_iter().map(f64::from_bits).collect();
+    Ok(BcResult { sources, scores, search_seconds: search_time.as_secs_f64() })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The matrix of ratios: a row for each graph, a column for each kernel.
 
+use super::ours::phases;
 use crate::harness::{Pairs, geometric_mean};
 use crate::kernels::Kernel;
 use crate::machine;
@@ -21,8 +22,8 @@ pub(super) struct FamilyCell {
     pub(super) warm_seconds: f64,
     /// Our median time of later runs that use what the first one prepared.
     pub(super) kept_seconds: f64,
-    /// Our median time of making a form of the graph in later runs; `None` if the kernel reports none.
-    pub(super) preparation_seconds: Option<f64>,
+    /// Our median time of the first [phase](phases) of later runs; `None` if the kernel reports none.
+    pub(super) first_phase_seconds: Option<f64>,
     pub(super) peers: Vec<PeerPairs>,
 }
 
@@ -130,8 +131,8 @@ impl FamilyCell {
             }
         }
         lines.push(Line::figure(format!("{kernel}: open"), "s", self.open_seconds, "part of first"));
-        if let Some(preparation) = self.preparation_seconds {
-            lines.push(Line::figure(format!("{kernel}: preparation"), "s", preparation, "part of warm"));
+        if let (Some(time), Some((phase, _))) = (self.first_phase_seconds, phases(self.kernel)) {
+            lines.push(Line::figure(format!("{kernel}: {phase}"), "s", time, "part of warm"));
         }
         lines
     }
@@ -146,11 +147,13 @@ impl FamilyCell {
     /// Our time, and the phase in which most of it goes.
     fn phase_text(&self) -> String {
         let milliseconds = number(self.warm_seconds * 1e3);
-        let Some(preparation) = self.preparation_seconds else { return format!("{milliseconds} ms") };
+        let (Some(time), Some((first, second))) = (self.first_phase_seconds, phases(self.kernel)) else {
+            return format!("{milliseconds} ms");
+        };
         let percent = |part: f64| (100.0 * part / self.warm_seconds).round();
-        match 2.0 * preparation > self.warm_seconds {
-            true => format!("{milliseconds} ms, preparation {} %", percent(preparation)),
-            false => format!("{milliseconds} ms, iterations {} %", percent(self.warm_seconds - preparation)),
+        match 2.0 * time > self.warm_seconds {
+            true => format!("{milliseconds} ms, {first} {} %", percent(time)),
+            false => format!("{milliseconds} ms, {second} {} %", percent(self.warm_seconds - time)),
         }
     }
 
@@ -235,9 +238,9 @@ mod tests {
     }
 
     fn cell(kernel: Kernel, peers: Vec<PeerPairs>) -> FamilyCell {
-        let preparation_seconds = (kernel == Kernel::PageRank).then_some(0.75);
+        let first_phase_seconds = (kernel == Kernel::PageRank).then_some(0.75);
         let (first_seconds, open_seconds, warm_seconds, kept_seconds) = (2.0, 0.5, 1.0, 0.25);
-        FamilyCell { kernel, first_seconds, open_seconds, warm_seconds, kept_seconds, preparation_seconds, peers }
+        FamilyCell { kernel, first_seconds, open_seconds, warm_seconds, kept_seconds, first_phase_seconds, peers }
     }
 
     fn peer(name: &str, warm: f64, first: Option<f64>) -> PeerPairs {

@@ -34,6 +34,18 @@ pub(super) struct FamilyTask {
     pub(super) num_runs: usize,
 }
 
+/// The phase that makes a form of the graph, and is kept for later runs.
+pub(super) const PREPARATION: &str = "preparation";
+
+/// The two phases of a run that a kernel times.
+pub(super) fn phases(kernel: Kernel) -> Option<(&'static str, &'static str)> {
+    match kernel {
+        Kernel::PageRank | Kernel::PageRank64 | Kernel::Triangles => Some((PREPARATION, "iterations")),
+        Kernel::Bc => Some(("searches", "sums")),
+        _ => None,
+    }
+}
+
 /// The measurements of a child process.
 #[derive(Clone, Debug)]
 pub(super) struct OurRuns {
@@ -41,9 +53,9 @@ pub(super) struct OurRuns {
     pub(super) open_seconds: f64,
     /// Seconds of each run, preparation included.
     pub(super) runs: Vec<f64>,
-    /// The part of each run that made a form of the graph for this kernel; empty if the kernel reports none.
-    pub(super) preparations: Vec<f64>,
-    /// Seconds of each run with kept preparation, the first of which prepares; empty if the kernel reports none.
+    /// Seconds of the first [phase](phases) of each run; empty if the kernel reports none.
+    pub(super) first_phases: Vec<f64>,
+    /// Seconds of each run with kept preparation, the first of which prepares; empty if the kernel prepares nothing.
     pub(super) kept_runs: Vec<f64>,
     /// The figures that must agree with those of other sides.
     pub(super) answer: Value,
@@ -75,19 +87,19 @@ impl FamilyTask {
         OurRuns::of(&value).ok_or_else(|| anyhow!("a child gave a strange report: {value}"))
     }
 
-    /// Seconds of the runs, those of their preparation, and the answer of the last.
+    /// Seconds of the runs, those of their first phase, and the answer of the last.
     fn runs(&self, view: &View) -> Result<(Vec<f64>, Vec<f64>, Value)> {
-        let (mut runs, mut preparations, mut last) = (Vec::new(), Vec::new(), None);
+        let (mut runs, mut first_phases, mut last) = (Vec::new(), Vec::new(), None);
         for _ in 0..self.num_runs {
             // Freed before the clock starts.
             drop(last.take());
             let (time, outcome) = seconds(|| KernelOutcome::of(self.kernel, view, self.source));
             let outcome = outcome?;
             runs.push(time);
-            preparations.extend(outcome.preparation_seconds());
+            first_phases.extend(outcome.first_phase_seconds());
             last = Some(outcome);
         }
-        Ok((runs, preparations, last.map_or(Value::Null, |outcome| outcome.answer())))
+        Ok((runs, first_phases, last.map_or(Value::Null, |outcome| outcome.answer())))
     }
 
     fn of(value: &Value) -> Result<Self> {
@@ -108,7 +120,7 @@ impl OurRuns {
         Some(Self {
             open_seconds: value["open_seconds"].as_f64()?,
             runs: numbers(&value["runs"])?,
-            preparations: numbers(&value["preparations"])?,
+            first_phases: numbers(&value["first_phases"])?,
             kept_runs: numbers(&value["kept_runs"])?,
             answer: value["answer"].clone(),
         })
@@ -135,7 +147,7 @@ pub fn run_child(text: &str) -> Result<()> {
     let database = open(&task.database, task.threads)?;
     let view = database.view()?;
     let open_seconds = start.elapsed().as_secs_f64();
-    let (runs, preparations, answer) = match task.runs(&view) {
+    let (runs, first_phases, answer) = match task.runs(&view) {
         Ok(measured) => measured,
         // Such as betweenness on a large grid, which has more shortest paths than a float holds.
         Err(error) if matches!(error.downcast_ref(), Some(anden_kernels::Error::Unsupported { .. })) => {
@@ -144,17 +156,17 @@ pub fn run_child(text: &str) -> Result<()> {
         }
         Err(error) => return Err(error),
     };
-    let kept_runs = match preparations.is_empty() {
-        true => Vec::new(),
+    let kept_runs = match phases(task.kernel) {
         // The files are mapped again, and verified by the first of these runs.
-        false => task.runs(&open_cached(&task.database, &Session::new(task.threads)?)?.view()?)?.0,
+        Some((PREPARATION, _)) => task.runs(&open_cached(&task.database, &Session::new(task.threads)?)?.view()?)?.0,
+        _ => Vec::new(),
     };
     println!(
         "{}",
         json!({
             "open_seconds": open_seconds,
             "runs": runs,
-            "preparations": preparations,
+            "first_phases": first_phases,
             "kept_runs": kept_runs,
             "answer": answer,
         })
@@ -206,10 +218,11 @@ impl KernelOutcome {
         })
     }
 
-    fn preparation_seconds(&self) -> Option<f64> {
+    fn first_phase_seconds(&self) -> Option<f64> {
         match self {
             Self::PageRank(result) => Some(result.preparation_seconds),
             Self::Triangles(result) => Some(result.preparation_seconds),
+            Self::Bc(result) => Some(result.search_seconds),
             _ => None,
         }
     }
