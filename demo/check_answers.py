@@ -87,6 +87,7 @@ def main() -> int:
         ("added, by diff", len(diff["added_edges"]), fact("edges that the updates add")),
         ("removed, by diff", len(diff["removed_edges"]), fact("edges that the updates remove")),
         ("edges of the window", window["edges"], fact("edges that the updates add")),
+        ("vertices of the window", window["vertices"], fact("packages with an edge that the updates add")),
         ("weak components", components["components"], fact("weak components, with packages that stand alone")),
         ("largest weak component", components["largest"], fact("vertices of the largest")),
         ("strong components", strong["components"], fact("strong components") + alone),

@@ -305,6 +305,8 @@ class ShippedData(unittest.TestCase):
         self.assertFalse(added & before, "what is added was not there")
         self.assertLessEqual(set(self.gone), before, "what goes was there")
         self.assertEqual(len(added), self.fact("edges that the updates add"))
+        ends = {name for pair in added for name in pair}
+        self.assertEqual(len(ends), self.fact("packages with an edge that the updates add"))
         self.assertEqual(len(self.gone), self.fact("edges that the updates remove"))
         after = before - set(self.gone) | added
         self.assertEqual(len(after), self.fact("edges after the updates"))

@@ -591,9 +591,15 @@ def test_each_month_of_a_column_becomes_a_snapshot(tmp_path: Path) -> None:
     assert [snapshot.name for snapshot in db.snapshots()] == ["2012-01", "2012-02", "2012-04"]
     assert [db.view(snapshot=month).num_edges for month in ("2012-01", "2012-03", "2012-04")] == [2, 3, 4]
     window = db.view(window=("2012-02", "2012-02"))
-    assert (window.num_vertices, window.num_edges) == (4, 1)
-    touched = window.without_isolated()
-    assert (touched.num_vertices, touched.num_edges, len(set(touched.pagerank()[2:]))) == (2, 1, 2)
+    assert (window.num_vertices, window.num_edges, list(window)) == (2, 1, [3, 4])
+    assert window.pagerank()[2:].sum() == pytest.approx(1) and 2 not in window
+    with pytest.raises(anden.NotFound, match="vertex 2 has no edge in window 2..2"):
+        window.neighbors(2)
+    everyone = db.view(window=("2012-02", "2012-02"), isolated=True)
+    assert (everyone.num_vertices, everyone.num_edges, everyone.neighbors(2)) == (4, 1, [])
+    assert everyone.without_isolated().num_vertices == 2
+    with pytest.raises(anden.InvalidInput, match="isolated"):
+        db.view(snapshot="2012-02", isolated=True)
     with pytest.raises(anden.InvalidInput, match="snapshot_by.*hour, day, week, month"):
         anden.load(None, mails, snapshot_by="time:year", **options)
     with pytest.raises(anden.InvalidInput, match="snapshot_by"):

@@ -22,7 +22,8 @@ impl View {
         self.stored().properties().schema()
     }
 
-    /// The values of a property, by vertex id. An id without a vertex has null, as has a vertex that a filter excludes.
+    /// The values of a property, by vertex id. An id without a vertex has null, as has a vertex that a filter or window
+    /// excludes.
     ///
     /// Cost: a copy of the column; on a part, also the evaluation of the predicates over vertices.
     ///
@@ -35,10 +36,10 @@ impl View {
         // Vertices newer than the column have no value.
         let num_rows = self.vertex_bound().max(column.len());
         let column = column.padded(num_rows);
-        Ok(match self.absent_in_part()? {
+        Ok(match self.hidden_vertices()? {
             // A row number beyond the end gives null.
-            Some(absent) => {
-                let row = |row: usize| if row < absent.len() && absent.get(row) { u32::MAX } else { row as u32 };
+            Some(hidden) => {
+                let row = |row: usize| if row < hidden.len() && hidden.get(row) { u32::MAX } else { row as u32 };
                 column.gather_or_null(&(0..num_rows).map(row).collect::<Vec<_>>())
             }
             None => column,

@@ -69,7 +69,8 @@ impl SlidingWindow<'_> {
         self.view()
     }
 
-    /// The current window; without edges before the first batch. Contains all vertices of the newest snapshot.
+    /// The current window; empty before the first batch. As in every [window](Database::window), a vertex without an
+    /// edge counts as removed.
     ///
     /// # Errors
     /// Damage met on the way.
@@ -80,6 +81,6 @@ impl SlidingWindow<'_> {
             Some(numbers) => format!("window {}..{}", numbers.start(), numbers.end()),
             None => "window without snapshots".to_owned(),
         };
-        Ok(self.database.opened(graph, self.database.session(), name, &moment))
+        self.database.opened_window(graph, name, &moment)
     }
 }

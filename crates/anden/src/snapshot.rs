@@ -6,6 +6,7 @@ use anden_engine::{AppendOptions, AppendReport, Changes, MergeScope};
 use anden_formats::InputPath;
 use anden_snapshots::SnapshotView;
 
+use crate::cache::CacheMoment;
 use crate::error::NotFound;
 use crate::property::PropertyValue;
 use crate::snapshot_id::time_of;
@@ -91,20 +92,56 @@ impl Database {
         found.map(|info| info.number).ok_or_else(|| missing(asked, &snapshots))
     }
 
-    /// The edges that the snapshots of `window` added, both ends included. An edge is in the window if the last
-    /// snapshot has it and it did not exist, or had another weight, before the first one. An edge that was removed and
-    /// added again unchanged is not in the window. If the window begins at the oldest snapshot, all its edges count as
-    /// added. The window has all vertices of its last snapshot, as a [filter](View::filter) over edges keeps all
-    /// vertices; [`without_isolated`](View::without_isolated) leaves those with edges.
+    /// The edges that the snapshots of `window` added, both ends included, and the vertices of these edges. An edge is
+    /// in the window if the last snapshot has it and it did not exist, or had another weight, before the first one. An
+    /// edge that was removed and added again unchanged is not in the window. If the window begins at the oldest
+    /// snapshot, all its edges count as added. A vertex without such an edge counts as removed, so a kernel gives the
+    /// results of a graph with only these edges; [`window_with_isolated`](Self::window_with_isolated) keeps it.
     ///
     /// The ends are numbers, names or [times](SnapshotId::Name). A time at the start means the snapshot after
     /// the newest one from before it, so `2012-01..2012-03` has what the snapshots of these three months added.
+    ///
+    /// Cost: reads the edges that the snapshots added.
+    ///
+    /// ```
+    /// use anden::{Changes, Database, Options};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.append(&Changes::default().add_edge(1, 2))?;
+    /// db.append(&Changes::default().add_edge(2, 3))?;
+    /// assert_eq!(db.window(3..=3)?.num_vertices(), 2);
+    /// assert_eq!(db.window_with_isolated(3..=3)?.num_vertices(), 3);
+    /// # Ok::<(), anden::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::NotFound`]: an end is not a snapshot, or none is of that time; [`Error::InvalidInput`]: the window is
     /// reversed; damage met on the way.
     pub fn window<S: Into<SnapshotId>>(&self, window: RangeInclusive<S>) -> Result<View> {
         let moment = self.moment();
+        let (graph, name) = self.added_in(window)?;
+        self.opened_window(graph, name, &moment)
+    }
+
+    /// As [`window`](Self::window), with all vertices of the last snapshot.
+    ///
+    /// # Errors
+    /// As [`window`](Self::window).
+    pub fn window_with_isolated<S: Into<SnapshotId>>(&self, window: RangeInclusive<S>) -> Result<View> {
+        let moment = self.moment();
+        let (graph, name) = self.added_in(window)?;
+        Ok(self.opened(graph, self.session(), name, &moment))
+    }
+
+    /// A view of the edges that a window added, with the vertices of these edges.
+    pub(crate) fn opened_window(&self, graph: SnapshotView, name: String, moment: &CacheMoment) -> Result<View> {
+        let session = self.session();
+        let graph = graph.without_isolated(session.pool(), session.progress())?;
+        Ok(self.opened(graph, session, name, moment))
+    }
+
+    /// The edges that the snapshots of a window added, with all vertices of the last one; and the name of the window.
+    fn added_in<S: Into<SnapshotId>>(&self, window: RangeInclusive<S>) -> Result<(SnapshotView, String)> {
         let (first, last) = window.into_inner();
         let (first, last) = (first.into(), last.into());
         let start = self.find_snapshot(&first, |snapshots, period| {
@@ -118,8 +155,7 @@ impl Database {
                 format!("no snapshot is in {first}..{last}: it begins with snapshot {start} and ends with {end}");
             return Err(Error::InvalidInput(text.into()));
         }
-        let name = format!("window {start}..{end}");
-        Ok(self.opened(self.inner().window(start..=end)?, self.session(), name, &moment))
+        Ok((self.inner().window(start..=end)?, format!("window {start}..{end}")))
     }
 
     /// The changes from one snapshot to another. `to` may be the older one.

@@ -27,11 +27,11 @@ impl Period {
             return is_number(week, 2).then(|| Self::week(year, week))?;
         }
         if is_number(rest, 2) {
-            let next = match rest {
-                "12" => format!("{:04}-01-01", year.parse::<u32>().ok()? + 1),
-                _ => format!("{year}-{:02}-01", rest.parse::<u32>().ok()? + 1),
+            let end = match rest {
+                "12" => end_of_year(year)?,
+                _ => start_of(&format!("{year}-{:02}-01", rest.parse::<u32>().ok()? + 1))?,
             };
-            return Some(Self { start: start_of(&format!("{text}-01"))?, end: start_of(&next)? });
+            return Some(Self { start: start_of(&format!("{text}-01"))?, end });
         }
         match text.split_once(['T', ' ']) {
             None => start_of(text).map(|start| Self { start, end: start.saturating_add(MICROS_PER_DAY) }),
@@ -58,10 +58,14 @@ impl Period {
         // Monday is 0; 1970-01-01 was a Thursday.
         let weekday = (january_4 + 3).rem_euclid(7);
         let monday = january_4 - weekday + 7 * (week.parse::<i64>().ok()? - 1);
-        let next_year = start_of(&format!("{:04}-01-01", year.parse::<u32>().ok()? + 1))? / MICROS_PER_DAY;
-        let is_in_year = week != "00" && monday + 3 < next_year;
+        let is_in_year = week != "00" && monday + 3 < end_of_year(year)? / MICROS_PER_DAY;
         is_in_year.then_some(Self { start: monday * MICROS_PER_DAY, end: (monday + 7) * MICROS_PER_DAY })
     }
+}
+
+/// The first microsecond after a year. The text of a date has no year after 9999, so the last day tells.
+fn end_of_year(year: &str) -> Option<i64> {
+    Some(start_of(&format!("{year}-12-31"))? + MICROS_PER_DAY)
 }
 
 /// The first microsecond of a date, or of a timestamp.
@@ -89,6 +93,17 @@ mod tests {
         check("2012-05-03T10:30:59Z", "2012-05-03T10:30:59Z", "2012-05-03T10:31:00Z");
         check("2012-05-03T10:30+02:00", "2012-05-03T08:30", "2012-05-03T08:31");
         check("2012-05-03T10:30:00.5", "2012-05-03T10:30:00.5", "2012-05-03T10:30:00.500001");
+    }
+
+    #[test]
+    fn last_periods_of_the_calendar_have_an_end() {
+        let (first, end) = (start_of("9999-12-01").unwrap(), start_of("9999-12-31").unwrap() + MICROS_PER_DAY);
+        assert_eq!(Period::parse("9999-12"), Some(Period { start: first, end }));
+        assert_eq!(Period::parse("9999-12-31"), Some(Period { start: end - MICROS_PER_DAY, end }));
+        let monday = start_of("9999-12-27").unwrap();
+        assert_eq!(Period::parse("9999-W52"), Some(Period { start: monday, end: monday + 7 * MICROS_PER_DAY }));
+        assert_eq!(Period::parse("9999-W53"), None);
+        assert_eq!(Period::parse("0000-12").map(|found| found.end), start_of("0001-01-01"));
     }
 
     #[test]

@@ -130,12 +130,8 @@ impl View {
             None => cache.unnamed(),
         };
         let (cache, cache_below) = (named(&self.seen.cache), named(&self.seen.cache_below));
-        let (name, least_patch_bytes) = (OnceLock::from(format!("a part of {}", self.name())), OnceLock::new());
-        // The whole view holds the pin, so that a part does not count as another view.
-        let whole = Some(Arc::clone(&self.seen));
         // A cached part spares the layout, and the tests of single queries.
         let found = cache.find_part();
-        let seen = Seen { _pin: None, _whole: whole, name, newest: None, least_patch_bytes, cache, cache_below };
         let (graph, before) = match self.part.as_deref() {
             None => (self.graph.clone(), None),
             Some(part) => match part.laid_out() {
@@ -145,8 +141,25 @@ impl View {
             },
         };
         let part = Some(Arc::new(FilteredPart::new(before, filter, found)));
-        let (seen, session, weights) = (Arc::new(seen), self.session.clone(), Arc::default());
+        let (seen, session, weights) = (self.seen_in_part(cache, cache_below), self.session.clone(), Arc::default());
         Self { graph, part, session, seen, weights, chosen: None, last_weights: Arc::default() }
+    }
+
+    /// This view with lists of its own vertices and edges, of which some vertices may be missing. Nothing of it is
+    /// cached.
+    pub(crate) fn with_fewer_vertices(&self, lists: SnapshotView) -> Self {
+        let chosen = self.chosen().map(|chosen| Arc::new(chosen.with_graph(lists.clone())));
+        let seen = self.seen_in_part(self.seen.cache.unnamed(), self.seen.cache_below.unnamed());
+        let (session, weights) = (self.session.clone(), Arc::default());
+        Self { graph: lists, part: None, session, seen, weights, chosen, last_weights: Arc::default() }
+    }
+
+    /// The shared state of a part of this view.
+    fn seen_in_part(&self, cache: ViewCache, cache_below: ViewCache) -> Arc<Seen> {
+        let (name, least_patch_bytes) = (OnceLock::from(format!("a part of {}", self.name())), OnceLock::new());
+        // The whole view holds the pin, so that a part does not count as another view.
+        let whole = Some(Arc::clone(&self.seen));
+        Arc::new(Seen { _pin: None, _whole: whole, name, newest: None, least_patch_bytes, cache, cache_below })
     }
 
     /// The graph as the traits of kernels, for your own algorithms. If a [part](Self::filter) cannot be laid out,
@@ -444,9 +457,18 @@ impl View {
         }
     }
 
-    /// The ids below the bound that are no vertex of this part; `None` for a view without a filter.
-    pub(crate) fn absent_in_part(&self) -> Result<Option<Bitmap>> {
-        self.part.as_deref().map(|part| part.absent(self)).transpose()
+    /// The ids below the bound that have property values and are no vertex of this view; `None`: there are none.
+    pub(crate) fn hidden_vertices(&self) -> Result<Option<Bitmap>> {
+        match &self.part {
+            Some(part) => part.absent(self).map(Some),
+            None if self.graph.lacks_isolated() => {
+                let mut hidden = Bitmap::new(self.vertex_bound());
+                let is_dead = |&vertex: &usize| !self.graph.is_live(vertex as VertexId);
+                (0..self.vertex_bound()).filter(is_dead).for_each(|vertex| hidden.set(vertex));
+                Ok(Some(hidden))
+            }
+            None => Ok(None),
+        }
     }
 
     /// The id of a vertex. Converts between numbers and their text if the graph has keys of the other kind.
@@ -455,23 +477,24 @@ impl View {
     /// [`Error::NotFound`] where there is no such vertex; damage met on the way.
     pub fn vertex(&self, key: impl Into<Key>) -> Result<VertexId> {
         let key = key.into();
-        let find = |key: &Key| -> Result<Option<VertexId>> { Ok(self.graph.vertex(key)?) };
+        let find = |key: &Key| -> Result<_> { Ok(self.graph.vertex_dead_or_alive(key)?) };
         // The caller may have given a number as text, or text as a number.
         let found = match (find(&key)?, &key) {
-            (Some(vertex), _) => Some(vertex),
+            (Some(found), _) => Some(found),
             (None, Key::Integer(number)) => find(&Key::String(number.to_string()))?,
             (None, Key::String(text)) => {
                 anden_engine::integer_key(text).map(|key| find(&Key::Integer(key))).transpose()?.flatten()
             }
         };
-        match found {
-            Some(vertex) if self.has(vertex)? => Ok(vertex),
-            Some(_) => {
-                let text = format!("vertex {key} is in the graph, but a filter leaves it out");
-                Err(Error::not_found(NotFound::Vertex(key), text))
+        let text = match found {
+            Some((vertex, true)) if self.has(vertex)? => return Ok(vertex),
+            Some((_, true)) => format!("vertex {key} is in the graph, but a filter leaves it out"),
+            Some((_, false)) if self.graph.lacks_isolated() => {
+                format!("vertex {key} has no edge in {}, and isolated vertices are left out", self.name())
             }
-            None => Err(Error::no_vertex(&key)),
-        }
+            _ => return Err(Error::no_vertex(&key)),
+        };
+        Err(Error::not_found(NotFound::Vertex(key), text))
     }
 
     /// The key of a vertex.

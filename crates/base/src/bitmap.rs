@@ -62,6 +62,17 @@ impl Bitmap {
         self.words.fill(0);
     }
 
+    /// The bitmap with every bit inverted.
+    #[must_use]
+    pub fn complement(mut self) -> Self {
+        self.words.iter_mut().for_each(|word| *word = !*word);
+        // Bits beyond the length stay clear, because counts and lists include them.
+        if let Some(last) = self.words.last_mut().filter(|_| !self.len.is_multiple_of(WORD_BITS)) {
+            *last &= (1 << (self.len % WORD_BITS)) - 1;
+        }
+        self
+    }
+
     /// Number of set bits.
     pub fn count_ones(&self) -> usize {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
@@ -201,6 +212,18 @@ mod tests {
         assert!(bitmap.get(130) && !bitmap.get(131));
         bitmap.clear();
         assert_eq!(bitmap.count_ones(), 0);
+    }
+
+    #[test]
+    fn complement_inverts_no_bit_beyond_the_length() {
+        for len in [0, 1, 63, 64, 65, 200] {
+            let mut bitmap = Bitmap::new(len);
+            (0..len).step_by(3).for_each(|index| bitmap.set(index));
+            let expected: Vec<_> = (0..len).filter(|index| index % 3 > 0).collect();
+            let complement = bitmap.clone().complement();
+            assert_eq!(complement.iter_ones().collect::<Vec<_>>(), expected, "{len}");
+            assert_eq!(complement.complement(), bitmap, "{len}");
+        }
     }
 
     #[test]

@@ -157,8 +157,12 @@ fn open_to_write(path: &Path, session: &Session) -> Result<Database> {
 
 /// The selected version of the graph.
 fn whole_view(database: &Database, selection: &Selection) -> Result<View> {
+    if selection.isolated && selection.window.is_none() {
+        return Err(CommandFailure::Usage("--isolated goes with --window".into()));
+    }
     Ok(match (&selection.snapshot, &selection.window) {
         (Some(snapshot), _) => database.snapshot(snapshot)?,
+        (None, Some(window)) if selection.isolated => database.window_with_isolated(window.clone())?,
         (None, Some(window)) => database.window(window.clone())?,
         (None, None) => database.view()?,
     })

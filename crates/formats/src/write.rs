@@ -73,6 +73,11 @@ impl<'a> Output<'a> {
         &self.path
     }
 
+    /// The progress that tells of cancellation.
+    pub(crate) fn progress(&self) -> &'a dyn Progress {
+        self.progress
+    }
+
     fn failed(&self, error: std::io::Error) -> Error {
         let is_stdout = self.path == Path::new("-");
         let name = if is_stdout { Path::new("standard output") } else { &self.path };

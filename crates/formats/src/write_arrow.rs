@@ -66,7 +66,7 @@ fn write_lists<W: Weight, G: ExportedGraph>(graph: &G, output: &mut Output<'_>) 
     let (vertex_fields, arc_fields) = fields_of(graph, &keys, is_wide, output)?;
     let mut vertices: Vec<ColumnBuffers> = vertex_fields.iter().map(|field| ColumnBuffers::new(field)).collect();
     let mut arcs: Vec<ColumnBuffers> = arc_fields.iter().map(|field| ColumnBuffers::new(field)).collect();
-    let mut offsets = ListBuffers::new(is_wide);
+    let (mut offsets, progress) = (ListBuffers::new(is_wide), output.progress());
     let rows = ListedRows::new(lists);
     let has_rows = !properties.edge_schema().is_empty();
     graph.pool().in_order(
@@ -100,6 +100,8 @@ fn write_lists<W: Weight, G: ExportedGraph>(graph: &G, output: &mut Output<'_>) 
             Ok(())
         },
         |made| {
+            // The output is written after the walk, and would notice a cancellation only then.
+            progress.check().map_err(Error::from)?;
             let piece = made.take().unwrap_or_default();
             vertices.iter_mut().zip(&piece.vertices).try_for_each(|(buffers, column)| buffers.append(column))?;
             arcs.iter_mut().zip(&piece.arcs).try_for_each(|(buffers, column)| buffers.append(column))?;

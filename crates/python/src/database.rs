@@ -339,20 +339,26 @@ impl Database {
     ///     The number, the name or the time of a snapshot. ``"2012-05"`` is the newest one up to the end of that month:
     ///     an older one, if that of the month was dropped. The `name` of the view tells its number.
     /// window : tuple of two snapshots, optional
-    ///     Show the edges that these snapshots added, both ends included. All vertices of the last one stay; see
-    ///     `without_isolated`.
+    ///     Show the edges that these snapshots added, both ends included, and the vertices of these edges.
+    /// isolated : bool
+    ///     Whether a window keeps all vertices of its last snapshot. By default, a vertex with no edge in the window
+    ///     counts as removed.
     ///
     /// Returns
     /// -------
     /// View
-    #[pyo3(signature = (*, snapshot=None, window=None))]
+    #[pyo3(signature = (*, snapshot=None, window=None, isolated=false))]
     fn view(
         &self,
         py: Python<'_>,
         snapshot: Option<&Bound<'_, PyAny>>,
         window: Option<&Bound<'_, PyAny>>,
+        isolated: bool,
     ) -> Result<View> {
         let database = self.opened.database()?;
+        if isolated && window.is_none() {
+            return Err(invalid("view() takes isolated=True with a window only"));
+        }
         let view = match (snapshot, window) {
             (Some(_), Some(_)) => return Err(invalid("view() takes a snapshot or a window, not both")),
             (Some(snapshot), None) => {
@@ -361,7 +367,10 @@ impl Database {
             }
             (None, Some(window)) => {
                 let window = window_of(&self.opened, window)?;
-                self.opened.run(py, |database| database.window(window))?
+                self.opened.run(py, move |database| match isolated {
+                    true => database.window_with_isolated(window),
+                    false => database.window(window),
+                })?
             }
             (None, None) => py.detach(|| database.view())?,
         };

@@ -515,20 +515,18 @@ impl View {
         Ok(self.part(self.run(py, move |view| view.ego(vertex, hops, direction))?))
     }
 
-    /// This view without isolated vertices, which have no edge in it: they count as removed. So kernels on a window or on
-    /// filtered edges count only the vertices with such edges.
+    /// This view without isolated vertices, which have no edge in it: they count as removed, as in a window. So kernels
+    /// on filtered edges count only the vertices with such edges.
     ///
     /// Examples
     /// --------
     /// >>> import anden
-    /// >>> db = anden.create(None)
-    /// >>> db.append([1, 2], [2, 3])["added"]
+    /// >>> db = anden.create(None, weighted=True)
+    /// >>> db.append([1, 2], [2, 3], weights=[1.5, 20.0])["added"]
     /// 2
-    /// >>> db.append([3], [4])["added"]
-    /// 1
-    /// >>> window = db.view(window=(3, 3))
-    /// >>> window.num_vertices, window.without_isolated().num_vertices
-    /// (4, 2)
+    /// >>> heavy = db.view().filter(edges="weight > 10")
+    /// >>> heavy.num_vertices, heavy.without_isolated().num_vertices
+    /// (3, 2)
     fn without_isolated(&self, py: Python<'_>) -> Result<Self> {
         Ok(self.part(self.run(py, move |view| view.without_isolated())?))
     }

@@ -3,6 +3,7 @@
 mod entries;
 mod filtered;
 mod filtered_changes;
+mod isolated;
 mod overlay_base;
 mod whole_lists;
 
@@ -69,6 +70,8 @@ struct ViewShared {
     num_arcs: u64,
     /// The dead ids below the bound, if there are any.
     dead: Option<Bitmap>,
+    /// Whether the dead ids include all vertices without edges.
+    lacks_isolated: bool,
     dictionary: Arc<Dictionary>,
     properties: Arc<StoredProperties>,
     edge_properties: Arc<StoredRows>,
@@ -151,6 +154,7 @@ impl SnapshotView {
             num_edges: parts.num_edges,
             num_arcs: parts.num_arcs,
             dead,
+            lacks_isolated: false,
             dictionary: parts.dictionary,
             properties: parts.properties,
             edge_properties: parts.edge_properties,

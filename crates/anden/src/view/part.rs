@@ -1,13 +1,12 @@
 //! The result of filtering a view: laid out as a base if all of it is read, tested edge by edge before.
 
 use std::io;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use anden_base::VertexId;
-use anden_base::bitmap::{AtomicBitmap, Bitmap};
-use anden_graph::{Direction, Graph, WillNeed};
+use anden_base::bitmap::Bitmap;
+use anden_graph::{Graph, WillNeed};
 use anden_snapshots::{Entries, EntryFilter, KeepEntries, RowSet, SnapshotView};
 
 use super::View;
@@ -20,9 +19,6 @@ const LEAST_SPENT: u64 = 1 << 16;
 /// The memtable is filtered alone if it changes at most this many lists, or one in [`TOUCHED_SHARE`] of all.
 const LEAST_TOUCHED: usize = 1 << 10;
 const TOUCHED_SHARE: usize = 8;
-
-/// The vertices that a worker tests between two looks for a cancellation.
-const VERTICES_A_CHUNK: usize = 1 << 14;
 
 impl View {
     /// The part of this view in which the predicates are true. Without a predicate, all edges or vertices stay.
@@ -115,20 +111,19 @@ impl View {
 }
 
 impl View {
-    /// This view without isolated vertices, which have no edge here: a part as of [`filter`](Self::filter), where they
-    /// count as removed. It is not cached. So kernels on a window, or on edges that a filter selects, count only the
-    /// vertices with such edges.
+    /// This view without isolated vertices, which have no edge here: they count as removed, as in a
+    /// [window](crate::Database::window). So kernels on edges that a filter selects count only the vertices with such
+    /// edges. It is not cached.
     ///
-    /// Cost: reads all lists once, and lays the part out when it is read.
+    /// Cost: lays a part out and reads its lists once; a bit for each vertex.
     ///
     /// ```
     /// use anden::{Changes, Database, Options};
     ///
-    /// let db = Database::in_memory(Options::default())?;
-    /// db.append(&Changes::default().add_edge(1, 2))?;
-    /// db.append(&Changes::default().add_edge(2, 3))?;
-    /// let window = db.window(3..=3)?;
-    /// assert_eq!((window.num_vertices(), window.without_isolated()?.num_vertices()), (3, 2));
+    /// let db = Database::in_memory(Options { edge_properties: true, ..Options::default() })?;
+    /// db.append(&Changes::default().add_edge(1, 2).with("amount", 7).add_edge(2, 3).with("amount", 90))?;
+    /// let large = db.view()?.filter(Some("amount > 50"), None)?;
+    /// assert_eq!((large.num_vertices(), large.without_isolated()?.num_vertices()), (3, 2));
     /// # Ok::<(), anden::Error>(())
     /// ```
     ///
@@ -136,36 +131,8 @@ impl View {
     /// As [`filter`](Self::filter); damage met on the way; cancellation.
     pub fn without_isolated(&self) -> Result<Self> {
         let lists = self.all_lists()?;
-        let connected = AtomicBitmap::new(self.vertex_bound());
-        let has_in_lists = self.has_in_edges();
         let context = self.context();
-        context
-            .pool
-            .map_chunks(0..self.vertex_bound(), VERTICES_A_CHUNK, |_, vertices| {
-                context.progress.check()?;
-                for vertex in vertices.start as VertexId..vertices.end as VertexId {
-                    let has_arcs = |direction| lists.degree(direction, vertex) > 0;
-                    if has_arcs(Direction::Out) || (has_in_lists && has_arcs(Direction::In)) {
-                        connected.set(vertex as usize);
-                    }
-                    // Without in-lists, only the lists of their sources lead to these vertices.
-                    if !has_in_lists {
-                        let _ = lists.for_each_fragment(Direction::Out, vertex, |targets| {
-                            for &target in targets {
-                                connected.set(target as usize);
-                            }
-                            ControlFlow::Continue(())
-                        });
-                    }
-                }
-                Ok(())
-            })
-            .into_iter()
-            .collect::<Result<()>>()?;
-        // Damaged lists look empty, and must not make vertices look isolated.
-        self.check_lists()?;
-        let part = self.with_part(Filter::of_set(connected.into_bitmap()), None);
-        self.chosen().map_or(Ok(part.clone()), |chosen| part.with_weight(chosen.name()))
+        Ok(self.with_fewer_vertices(lists.without_isolated(context.pool, context.progress)?))
     }
 }
 

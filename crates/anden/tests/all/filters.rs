@@ -122,16 +122,33 @@ fn check(view: &View, model: &Model, kind: Kind, place: &str) {
         assert_eq!(part.num_edges() as usize, model.graph.edges().filter(is_edge).count(), "{place}");
         check_in_lists(&part, &place);
         check_kernels(&part, &place);
+        check_connected(&part, &wanted, &place);
     }
+}
+
+/// The two ends of an entry.
+fn ends_of(entry: &String) -> (u64, u64) {
+    let mut ends = entry.split(' ').take(2).map(|end| end.parse::<u64>().unwrap());
+    (ends.next().unwrap(), ends.next().unwrap())
+}
+
+/// Without isolated vertices, the entries of a view stay, and its vertices are their ends.
+fn check_connected(view: &View, wanted: &[String], place: &str) -> View {
+    let ends: BTreeSet<u64> = wanted.iter().map(ends_of).flat_map(|(source, target)| [source, target]).collect();
+    let connected = view.without_isolated().unwrap();
+    for view in [connected.clone(), connected.filter(Some("TRUE"), None).unwrap()] {
+        assert_eq!(entries(&view), wanted, "{place}: connected");
+        let vertices: BTreeSet<u64> = (0..u64::from(BOUND)).filter(|&vertex| view.vertex(vertex).is_ok()).collect();
+        assert_eq!((view.num_vertices(), &vertices), (ends.len(), &ends), "{place}: connected");
+        let values = view.vertex_property("group").unwrap();
+        assert!((0..BOUND).all(|vertex| view.is_live(vertex) || values.get(vertex as usize).is_null()), "{place}");
+    }
+    connected
 }
 
 /// Compares queries about single vertices with the entries of the out-lists.
 fn check_single_questions(part: &View, wanted: &[String], is_kept: &dyn Fn(u32) -> bool, place: &str) {
-    let ends = |entry: &String| {
-        let mut ends = entry.split(' ').take(2).map(|end| end.parse::<u64>().unwrap());
-        (ends.next().unwrap(), ends.next().unwrap())
-    };
-    let ends: Vec<(u64, u64)> = wanted.iter().map(ends).collect();
+    let ends: Vec<(u64, u64)> = wanted.iter().map(ends_of).collect();
     let keys = |found: BTreeSet<u64>| found.into_iter().map(Key::from).collect::<Vec<_>>();
     let out = |vertex: u64| ends.iter().filter(move |ends| ends.0 == vertex).map(|ends| ends.1);
     let into = |vertex: u64| ends.iter().filter(move |ends| ends.1 == vertex).map(|ends| ends.0);
@@ -205,7 +222,11 @@ fn filtered_view_matches_the_model() {
         check(&db.snapshot(older.0).unwrap(), &older.1, *kind, "an older snapshot");
         let window = db.window(newest.0..=newest.0).unwrap();
         assert_eq!(entries(&window.filter(Some("TRUE"), None).unwrap()), entries(&window));
+        let all = db.window_with_isolated(newest.0..=newest.0).unwrap();
+        let connected = check_connected(&all, &entries(&window), "a window");
+        assert_eq!(connected.num_vertices(), window.num_vertices());
         let live = db.view().unwrap();
+        check_kernels(&check_connected(&live, &entries(&live), "live"), "live, connected");
         let part = live.filter(Some("TRUE"), None).unwrap();
         check(&live, model, *kind, "live");
         // A filtered view does not change, and can be filtered again.

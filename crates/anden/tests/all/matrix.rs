@@ -78,8 +78,9 @@ fn history(path: &Path, place: Place, graph: Options, session: &Session) -> Data
     db
 }
 
-/// The graph of a view as the only snapshot of another database.
-fn loaded_anew(view: &View, graph: Options, path: &Path, session: &Session) -> View {
+/// The graph of a view as the only snapshot of another database. Without `lists_vertices`, only its edges are loaded,
+/// and must bring all vertices.
+fn loaded_anew(view: &View, lists_vertices: bool, graph: Options, path: &Path, session: &Session) -> View {
     let (edges, vertices) = (path.with_extension("edges"), path.with_extension("vertices"));
     // Properties are read as weights.
     let format = if graph.edge_properties { ExportFormat::CSV } else { ExportFormat::EDGE_LIST };
@@ -91,7 +92,7 @@ fn loaded_anew(view: &View, graph: Options, path: &Path, session: &Session) -> V
     std::fs::write(&vertices, lines).unwrap();
     let mut options = LoadOptions { graph, ..LoadOptions::default() };
     options.source.format = Format::of_name(if format == ExportFormat::CSV { "csv" } else { "edgelist" });
-    options.source.vertices = vec![vertices.into()];
+    options.source.vertices = lists_vertices.then(|| vertices.into()).into_iter().collect();
     let (db, _) = Database::load(path, &[InputPath::File(edges)], &options, session).unwrap();
     let anew = db.view().unwrap();
     assert_eq!((anew.num_vertices(), anew.num_edges()), (view.num_vertices(), view.num_edges()), "{}", view.name());
@@ -134,17 +135,23 @@ fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// A vertex to start from: [`SOURCE`], unless a window lacks it.
+fn source(view: &View) -> Key {
+    let smallest = || view.key(view.vertices_by_key().unwrap()[0]).unwrap();
+    view.vertex(SOURCE).map_or_else(|_| smallest(), |_| SOURCE.into())
+}
+
 /// Kernels with parameters other than the defaults of the table.
-fn variants(is_weighted: bool) -> Vec<(&'static str, Parameters)> {
+fn variants(view: &View) -> Vec<(&'static str, Parameters)> {
     let given = Parameters { values: true, ..Parameters::default() };
-    let source = vec![SOURCE.into()];
+    let source = vec![source(view)];
     let by = |name: &str| Some(name.to_owned());
     let mut variants = vec![
         ("triangles", Parameters { values: false, ..given.clone() }),
         ("pagerank", Parameters { algorithm: by("gap"), source: source.clone(), ..given.clone() }),
         ("bc", Parameters { sources: Some(u64::MAX), ..given.clone() }),
     ];
-    if is_weighted {
+    if view.weight_type().is_some() {
         variants.push(("pagerank", Parameters { weight: by("weight"), ..given.clone() }));
         variants.push(("sssp", Parameters { algorithm: by("bellman-ford"), source, ..given }));
     }
@@ -154,7 +161,7 @@ fn variants(is_weighted: bool) -> Vec<(&'static str, Parameters)> {
 /// Runs every kernel that the graph supports. Returns their names.
 fn compare(name: &str, view: &View, anew: &View) -> Vec<&'static str> {
     let mut ran = Vec::new();
-    for (kernel, parameters) in variants(view.weight_type().is_some()) {
+    for (kernel, parameters) in variants(view) {
         // Betweenness from all vertices is slow, so it runs on small views only.
         if kernel != "bc" || view.num_edges() < 500 {
             compare_one(name, &Job::new(kernel, parameters).unwrap(), view, anew);
@@ -166,7 +173,7 @@ fn compare(name: &str, view: &View, anew: &View) -> Vec<&'static str> {
         }
         // A sample is drawn among all keys, and the graph loaded anew lacks the removed ones.
         let needs_source = kernel.needs == Sources::One || kernel.parameters.contains(&Parameter::Sources);
-        let source = if needs_source { vec![SOURCE.into()] } else { Vec::new() };
+        let source = if needs_source { vec![source(view)] } else { Vec::new() };
         let job = Job::new(kernel.name, Parameters { source, values: true, ..Parameters::default() }).unwrap();
         compare_one(name, &job, view, anew);
         ran.push(kernel.name);
@@ -260,7 +267,9 @@ fn run_in(place: Place, graph_name: &str, graph: Options) {
     let mut check = |name: &str, view: View| {
         num_anew += 1;
         let view = if graph.edge_properties { view.with_weight("weight").unwrap() } else { view };
-        let anew = loaded_anew(&view, graph, &folder.path().join(format!("anew{num_anew}")), &session);
+        // A window is compared with a load of its edges alone.
+        let lists_vertices = !name.contains("window");
+        let anew = loaded_anew(&view, lists_vertices, graph, &folder.path().join(format!("anew{num_anew}")), &session);
         let ran = compare(name, &view, &anew);
         check_fragments(name, &view);
         println!("kernels x views [{graph_name}] {name}: {}", ran.join(" "));
@@ -271,6 +280,8 @@ fn run_in(place: Place, graph_name: &str, graph: Options) {
     check("10 deltas", db.snapshot(11).unwrap());
     check("a window of 7 deltas", db.window(6..=12).unwrap());
     check("a window of 1 delta", db.window(21..=21).unwrap());
+    check("a window of everything", db.window(1..=21).unwrap());
+    check("7 deltas alone, with all vertices", db.window_with_isolated(6..=12).unwrap());
     db.merge_newest(15).unwrap();
     check("5 deltas and a merged delta", db.view().unwrap());
     let held = db.snapshot(9).unwrap();

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use anden::export::{ExportFormat, write_file};
+use anden::export::{ExportFormat, Output, write_file};
 use anden::load::{Duplicates, InputPath, KeyKind, SourceOptions, WantedProperties};
 use anden::{Database, GraphKind, Key, KeyScheme, LoadOptions, Options, Session, View, WeightType};
 use anden_graph::{Direction, Graph, WeightedEdges};
@@ -265,4 +265,26 @@ fn keys_that_are_the_rows_of_a_matrix_stay() {
     assert_eq!((dense.num_vertices(), dense.has_edge(3, 1).unwrap()), (5, true));
     assert!(dense.has_keys_of_matrix().unwrap());
     check(&dense);
+}
+
+/// Ends all work at once.
+struct Interrupted;
+
+impl anden::Progress for Interrupted {
+    fn is_cancelled(&self) -> bool {
+        true
+    }
+}
+
+/// Regression: the walk over all lists went on after a cancellation, because it writes nothing.
+#[test]
+fn an_arrow_export_stops_during_its_walk() {
+    let db = Database::in_memory(Options::default()).unwrap();
+    db.apply(&[anden::Update::add_edge(1, 2)]).unwrap();
+    let mut bytes = Vec::new();
+    let mut output = Output::stopping("graph.arrow".as_ref(), &mut bytes, &Interrupted);
+    let error = db.view().unwrap().export(ExportFormat::ARROW, &mut output).unwrap_err();
+    assert!(matches!(error, anden::Error::Cancelled), "{error}");
+    drop(output);
+    assert!(bytes.is_empty());
 }

@@ -131,6 +131,13 @@ impl Model {
         updates
     }
 
+    /// Compares a window: its edges, and their ends as its vertices.
+    fn check_window(&self, view: &View, expected: &Edges, what: &str) {
+        let ends: BTreeSet<u32> = expected.edges().flat_map(|(u, v, _)| [u, v]).collect();
+        self.check(view, expected, ends.len(), what);
+        assert_eq!(view.num_vertices(), ends.len(), "{what}");
+    }
+
     /// Compares the edges of a view, and the number of its vertices if each has a key.
     fn check(&self, view: &View, expected: &Edges, num_vertices: usize, what: &str) {
         let numbers: BTreeMap<Key, u32> = (0..NUM_KEYS).map(|number| (self.key(number), number)).collect();
@@ -178,7 +185,7 @@ fn run(db: &Database, num_batches: u32, num_turns: u32, seed: u64) {
     let random = &mut Random::new(seed);
     let mut model = Model::new(*db.options(), num_batches as usize);
     let mut window = db.sliding_window(num_batches).unwrap();
-    model.check(&window.view().unwrap(), &model.edges, 0, "before the first batch");
+    model.check_window(&window.view().unwrap(), &model.edges, "before the first batch");
     let mut held: Option<(View, Edges)> = None;
     for turn in 0..num_turns {
         let batch = model.batch(random);
@@ -197,7 +204,7 @@ fn run(db: &Database, num_batches: u32, num_turns: u32, seed: u64) {
         model.snapshot();
         let expected = model.window();
         let num_vertices = model.edges.vertices().len();
-        model.check(&view, &expected, num_vertices, &format!("{} after batch {turn}", view.name()));
+        model.check_window(&view, &expected, &format!("{} after batch {turn}", view.name()));
         assert_eq!(db.snapshots().len(), model.versions.len(), "batch {turn}");
         match random.below(12) {
             0 => drop(db.merge().unwrap()),
@@ -206,7 +213,7 @@ fn run(db: &Database, num_batches: u32, num_turns: u32, seed: u64) {
             2 => window = db.sliding_window(num_batches).unwrap(),
             3 => {
                 if let Some((view, edges)) = held.replace((view, expected)) {
-                    model.check(&view, &edges, edges.vertices().len(), "a window that was held");
+                    model.check_window(&view, &edges, "a window that was held");
                 }
             }
             _ => {}

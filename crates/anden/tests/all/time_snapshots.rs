@@ -1,5 +1,6 @@
 //! Snapshots of periods (`LoadOptions::snapshot_by`) against loads of the rows until the end of each period.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anden::load::{Duplicates, IdOrder, InputPath, KeyKind, SnapshotBy, SnapshotPeriod, WantedProperties};
@@ -136,9 +137,11 @@ fn check(kind: &Kind, rows: &[Row]) {
 /// A window of one month has the edges that are new in its snapshot, or have other data there. It may also have edges
 /// that the month repeats with equal data.
 fn check_window(db: &Database, name: &str, expected: &[Content], place: usize) {
-    let window = db.window(name..=name).unwrap();
-    let (vertices, edges, _) = content(&window);
-    assert_eq!(vertices, expected[place].0);
+    let (vertices, edges, _) = content(&db.window(name..=name).unwrap());
+    let ends: BTreeSet<&Key> = edges.iter().flat_map(|(source, target, _)| [source, target]).collect();
+    assert!(vertices.iter().collect::<BTreeSet<_>>() == ends && vertices.len() == ends.len(), "{vertices:?}");
+    let all = content(&db.window_with_isolated(name..=name).unwrap());
+    assert_eq!((all.0, &all.1), (expected[place].0.clone(), &edges));
     let before = place.checked_sub(1).map_or(&[][..], |before| &expected[before].1);
     let mut repeated = edges;
     let mut old = before.to_vec();

@@ -21,8 +21,8 @@ pub struct Selection {
     /// snapshot of that time was dropped, this is an older one, which a note names [default: everything committed]
     #[arg(long, global = true, value_name = "N|NAME|TIME", conflicts_with = "window", allow_negative_numbers = true)]
     pub snapshot: Option<String>,
-    /// Read only the edges that snapshots A to B added: those that B has and the snapshot before A lacks; 3..7, or times
-    /// as in 2012-01..2012-03
+    /// Read only the edges that snapshots A to B added, and their vertices: edges that B has and the snapshot before A
+    /// lacks; 3..7, or times as in 2012-01..2012-03
     #[arg(long, global = true, value_name = "A..B", value_parser = parse::window, allow_hyphen_values = true)]
     pub window: Option<RangeInclusive<SnapshotId>>,
     /// Read only edges for which this SQL expression over edge properties is true: 'amount > 100 AND kind = ''wire'''
@@ -37,8 +37,10 @@ pub struct Selection {
     /// Read only vertices with this label, one of those in their property `labels`; repeat to allow several labels
     #[arg(long = "label", global = true, value_name = "LABEL")]
     pub labels: Vec<String>,
-    /// Read only vertices with an edge that the other options leave; isolated vertices count as removed. Without it,
-    /// a window has all vertices of its last snapshot, and --where-edge and --type keep all vertices
+    /// With --window: keep all vertices of snapshot B; otherwise, a vertex with no edge in the window counts as removed
+    #[arg(long, global = true, conflicts_with = "no_isolated")]
+    pub isolated: bool,
+    /// Read only vertices with an edge that the other options leave; --where-edge and --type alone remove no vertex
     #[arg(long, global = true)]
     pub no_isolated: bool,
     /// Prefetch policy for a graph larger than memory: auto, off, neighbourhood, sequential, frontier [default: auto]

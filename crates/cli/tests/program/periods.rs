@@ -128,25 +128,50 @@ fn a_dropped_month_leads_to_an_older_one() {
 }
 
 #[test]
-fn isolated_vertices_are_left_out_on_request() {
+fn windows_have_the_vertices_of_their_edges() {
     let scene = with_months(&["--multigraph"]);
     let run = |kernel: &str, options: &[&str]| {
         scene.json(&[&["run", "db", kernel, "--check", "--window", "2012-02..2012-02"], options].concat())
     };
-    let all = run("wcc", &[]);
-    assert_eq!((&all["vertices"], &all["edges"], &all["result"]["components"]), (&json!(4), &json!(1), &json!(3)));
-    let touched = run("wcc", &["--no-isolated"]);
-    assert_eq!((&touched["vertices"], &touched["edges"]), (&json!(2), &json!(1)));
+    let touched = run("wcc", &[]);
+    assert_eq!(
+        (&touched["view"], &touched["vertices"], &touched["edges"]),
+        (&json!("window 2..2"), &json!(2), &json!(1))
+    );
     assert_eq!(touched["result"]["components"], 1);
-    let ranks = run("pagerank", &["--no-isolated", "--output", "ranks.txt"]);
+    assert_eq!(run("wcc", &["--no-isolated"])["vertices"], 2);
+    let all = run("wcc", &["--isolated"]);
+    assert_eq!((&all["vertices"], &all["edges"], &all["result"]["components"]), (&json!(4), &json!(1), &json!(3)));
+    let ranks = run("pagerank", &["--output", "ranks.txt"]);
     assert!((ranks["result"]["sum"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{ranks}");
-    let keys: Vec<_> = scene.read("ranks.txt").lines().map(|line| line[..1].to_owned()).collect();
-    assert_eq!(keys, ["3", "4"]);
-    // Vertices without an edge that a filter leaves are isolated, too.
-    let filtered = ["run", "db", "wcc", "--where-edge", "time > '2012-02-05'", "--no-isolated"];
-    assert_eq!(scene.json(&filtered)["vertices"], 4);
-    let filtered = ["run", "db", "wcc", "--where-edge", "time > '2012-03-05'", "--no-isolated"];
-    assert_eq!(scene.json(&filtered)["vertices"], 2);
-    let gone = ["query", "db", "neighbors", "4", "--window", "2012-04..2012-04", "--no-isolated"];
-    scene.anden(&gone).failed(&["4"]);
+    let keys = |file: &str| scene.read(file).lines().map(|line| line[..1].to_owned()).collect::<Vec<_>>();
+    assert_eq!(keys("ranks.txt"), ["3", "4"]);
+    let export = ["export", "db", "edges.txt", "--vertices", "keys.txt", "--quiet", "--window", "2012-02..2012-02"];
+    scene.anden(&export).succeeded();
+    assert_eq!(keys("keys.txt"), ["3", "4"]);
+    scene.anden(&[&export[..], &["--isolated"]].concat()).succeeded();
+    assert_eq!(keys("keys.txt"), ["1", "2", "3", "4"]);
+    let neighbors = ["query", "db", "neighbors", "4", "--window", "2012-04..2012-04"];
+    scene.anden(&neighbors).failed(&["vertex 4 has no edge in window 3..3"]);
+    let none = scene.json(&[&neighbors[..], &["--isolated"]].concat());
+    assert_eq!(none["result"], json!([]));
+    scene.anden(&["query", "db", "neighbors", "9", "--window", "2012-04..2012-04"]).failed(&["9 does not exist"]);
+    scene.anden(&["run", "db", "wcc", "--isolated"]).refused(&["--isolated", "--window"]);
+    let both = ["run", "db", "wcc", "--window", "2..2", "--isolated", "--no-isolated"];
+    scene.anden(&both).refused(&["--isolated", "--no-isolated"]);
+}
+
+#[test]
+fn isolated_vertices_are_left_out_on_request() {
+    let scene = with_months(&["--multigraph"]);
+    for (edges, options, num_vertices) in [
+        ("time > '2012-02-05'", &[][..], 4),
+        ("time > '2012-02-05'", &["--no-isolated"], 4),
+        ("time > '2012-03-05'", &["--no-isolated"], 2),
+        ("time > '2012-03-05'", &["--window", "2..3"], 4),
+        ("time > '2012-03-05'", &["--window", "2..3", "--no-isolated"], 2),
+    ] {
+        let found = scene.json(&[&["run", "db", "wcc", "--where-edge", edges], options].concat());
+        assert_eq!(found["vertices"], num_vertices, "{edges} {options:?}");
+    }
 }

@@ -47,7 +47,8 @@ fn vertices_are_found_by_their_values() {
     assert_eq!(find("born", "1980", &[]), json!([]));
     assert_eq!(find("born", "1990", &[]), json!(["bob"]));
     assert_eq!(find("born", "1980", &["--snapshot", "1"]), json!(["ann"]));
-    assert_eq!(find("tall", "true", &["--window", "2..2"]), json!(["ann"]));
+    assert_eq!(find("tall", "true", &["--window", "2..2"]), json!([]));
+    assert_eq!(find("tall", "true", &["--window", "2..2", "--isolated"]), json!(["ann"]));
     assert_eq!(find("since", "2020-02-29T12:00:00Z", &[]), json!(["ann"]));
     assert_eq!(find("tall", "false", &["--where-vertex", "born < 1990"]), json!([]));
     scene.write("live.txt", "p dan born 1990\n");

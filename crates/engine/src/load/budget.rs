@@ -33,10 +33,7 @@ impl LoadBudget {
     pub(crate) fn new(memory: Option<u64>, for_sort: Option<u64>, num_threads: usize) -> Result<Self> {
         let total = memory.unwrap_or_else(|| anden_base::memory::available().saturating_mul(3) / 4);
         let num_threads = num_threads as u64;
-        // Text gets an eighth of the free part.
-        let free = total.saturating_sub(FIXED_BYTES + MIN_WORK_BYTES);
-        let share = usize::try_from(free / (8 * blocks_held(num_threads))).unwrap_or(usize::MAX);
-        let block_bytes = share.clamp(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
+        let block_bytes = block_bytes_of(total, num_threads);
         let budget = Self { total, num_threads, for_sort: for_sort.unwrap_or(u64::MAX), num_shares: 1, block_bytes };
         // Refused at once: the least work would not fit, whatever the input.
         budget.check("reading and sorting", MIN_WORK_BYTES)?;
@@ -56,8 +53,25 @@ impl LoadBudget {
 
     /// Refuses `num_bytes` that do not fit beside the program and the current input blocks.
     pub(crate) fn check(&self, what: &str, num_bytes: u64) -> Result<()> {
-        let needed = self.overhead() + self.num_shares * num_bytes;
-        if needed > self.total { Err(self.too_small(what, needed)) } else { Ok(()) }
+        let num_bytes = self.num_shares * num_bytes;
+        match self.overhead() + num_bytes > self.total {
+            true => Err(self.too_small(what, self.total_for(num_bytes))),
+            false => Ok(()),
+        }
+    }
+
+    /// The least budget in which `num_bytes` fit. The input blocks grow with it.
+    fn total_for(&self, num_bytes: u64) -> u64 {
+        let mut total = self.total;
+        loop {
+            let block_bytes = block_bytes_of(total, self.num_threads) as u64;
+            let needed = FIXED_BYTES + block_bytes * blocks_held(self.num_threads) + num_bytes;
+            if needed <= total {
+                return total;
+            }
+            // Blocks take an eighth of what is added, so the steps become short soon.
+            total = needed;
+        }
     }
 
     /// The memory beside the program and the input blocks.
@@ -90,6 +104,13 @@ impl LoadBudget {
     }
 }
 
+/// The bytes of a block in a budget: text gets an eighth of the free part.
+fn block_bytes_of(total: u64, num_threads: u64) -> usize {
+    let free = total.saturating_sub(FIXED_BYTES + MIN_WORK_BYTES);
+    let share = usize::try_from(free / (8 * blocks_held(num_threads))).unwrap_or(usize::MAX);
+    share.clamp(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES)
+}
+
 /// Blocks held at once: text, and edges counted in blocks of that size.
 fn blocks_held(num_threads: u64) -> u64 {
     1 + num_threads * (1 + PARSED_FACTOR)
@@ -113,5 +134,15 @@ mod tests {
         assert_eq!(shared.for_edges(0).unwrap(), MIN_WORK_BYTES);
         let Err(Error::Memory { needed, .. }) = shared.check("", MIN_WORK_BYTES + 1) else { panic!() };
         assert_eq!(needed, for_several + 2);
+    }
+
+    /// Regression: input blocks grow with the budget, so the stated need did not suffice.
+    #[test]
+    fn stated_need_suffices_and_is_the_least() {
+        for (num_threads, key_bytes) in [(1, 33 << 20), (2, 100 << 20), (4, 200 << 20), (16, 3 << 30)] {
+            let with = |total| LoadBudget::new(Some(total), None, num_threads).unwrap().for_edges(key_bytes);
+            let Err(Error::Memory { needed, .. }) = with(48 << 20) else { panic!("{num_threads} threads") };
+            assert!(with(needed).is_ok() && with(needed - 1).is_err(), "{num_threads} threads, {key_bytes} bytes");
+        }
     }
 }

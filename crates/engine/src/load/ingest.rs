@@ -1,5 +1,6 @@
 //! Reads blocks of the input into raw edges and tables of keys.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anden_base::VertexId;
@@ -141,7 +142,8 @@ pub(crate) fn ingest<'a, K: InputKey, W: Weight, P: Payload>(
     let slabs = SlabStore::new(scratch, slab_arcs);
     let edge_rows = load.needs_rows().then(|| RowStore::new(load.properties));
     let (key_bytes, row_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
-    let reader = IngestReader { plan, load, arena, slabs, key_bytes, row_bytes, edge_rows };
+    let (bytes_read, input_bytes) = (source.bytes_read(), source.facts().input_bytes);
+    let reader = IngestReader { plan, load, arena, slabs, key_bytes, row_bytes, edge_rows, bytes_read, input_bytes };
     let workers: Vec<Mutex<IngestWorker<'a, '_, P, K::Table>>> = (0..pool.num_threads())
         .map(|_| {
             let (slab, table) = (OpenSlab::default(), K::Table::new(plan.io_order));
@@ -189,6 +191,9 @@ struct IngestReader<'a, 'b, 'c, P: Payload> {
     /// Bytes of all vertex properties.
     row_bytes: AtomicU64,
     edge_rows: Option<RowStore>,
+    bytes_read: Arc<AtomicU64>,
+    /// The bytes of all inputs, if they are known.
+    input_bytes: Option<u64>,
 }
 
 impl<'a, 'b, P: Payload> IngestReader<'a, 'b, '_, P> {
@@ -261,10 +266,23 @@ impl<'a, 'b, P: Payload> IngestReader<'a, 'b, '_, P> {
     }
 
     /// The memory for edges beside the keys and vertex properties already read, in bytes.
+    ///
+    /// # Errors
+    /// They leave too little. The rest of the input has more keys, so the error names a need that includes some more.
     fn room(&self) -> Result<u64> {
         let key_bytes = self.key_bytes.load(Ordering::Relaxed) * JOIN_FACTOR;
         let time_bytes = self.load.by_time().map_or(0, TimeSplit::num_bytes);
-        self.load.budget.for_edges(key_bytes + self.row_bytes.load(Ordering::Relaxed) + time_bytes)
+        let held = key_bytes + self.row_bytes.load(Ordering::Relaxed) + time_bytes;
+        let budget = &self.load.budget;
+        budget.for_edges(held).or_else(|_| budget.for_edges(self.expected_bytes(held)))
+    }
+
+    /// The memory that will be needed where `held` bytes are in use: as much for each byte of the input, but at most
+    /// twice as much, because keys repeat.
+    fn expected_bytes(&self, held: u64) -> u64 {
+        let num_read = self.bytes_read.load(Ordering::Relaxed).max(1);
+        let share = self.input_bytes.map_or(2.0, |all| all as f64 / num_read as f64);
+        (held as f64 * share.clamp(1.0, 2.0)) as u64
     }
 
     /// Spreads a block. Returns false if the block is to be kept: spreading is not possible, or the worker's edges have

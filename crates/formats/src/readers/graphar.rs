@@ -6,6 +6,7 @@
 //! # Source
 //! The format specification of Apache GraphAr, version gar/v1.
 
+mod chunk_file;
 mod chunks;
 mod info;
 
@@ -15,7 +16,8 @@ use std::sync::Arc;
 use anden_graph::GraphKind;
 use anden_graph::property::PropertyType;
 
-use self::chunks::{EdgeTable, VertexTable, WantedColumn};
+use self::chunk_file::WantedColumn;
+use self::chunks::{EdgeTable, VertexTable};
 use self::info::{EdgeInfo, GraphInfo, PropertyGroup, VertexInfo, graph_files};
 use crate::collector::InputCollector;
 use crate::columns::TableColumnNames;
@@ -111,7 +113,7 @@ fn wanted_columns(
             };
             let added = properties.own.add(property.name.clone(), property_type);
             added.map_err(|error| Error::Input { path: path.to_owned(), what: error.to_string() })?;
-            columns.push(WantedColumn { group, name: property.name.clone(), property_type: Some(property_type) });
+            columns.push(WantedColumn { group, name: property.name.clone(), property_type, is_exact: true });
         }
     }
     Ok((properties, columns))
@@ -139,11 +141,11 @@ fn key_column(vertices: &VertexInfo) -> Result<Option<WantedColumn>> {
     let is_key = |found: PropertyType| matches!(found, PropertyType::I64 | PropertyType::String);
     for (group, PropertyGroup { properties, .. }) in vertices.groups.iter().enumerate() {
         let Some(key) = properties.iter().find(|property| property.is_primary) else { continue };
-        if !key.property_type.is_some_and(is_key) {
+        let Some(property_type) = key.property_type.filter(|&found| is_key(found)) else {
             let what = format!("expected whole numbers or text as the primary property '{}'", key.name);
             return Err(Error::Input { path: vertices.path.clone(), what });
-        }
-        return Ok(Some(WantedColumn { group, name: key.name.clone(), property_type: None }));
+        };
+        return Ok(Some(WantedColumn { group, name: key.name.clone(), property_type, is_exact: false }));
     }
     Ok(None)
 }
@@ -162,7 +164,8 @@ fn open_edges(edges: &EdgeInfo, graph: &GraphInfo, to: &mut InputCollector<'_>) 
     let weight_column = weight.and_then(|weight| {
         let group =
             edges.groups.iter().position(|group| group.properties.iter().any(|found| found.name == weight.name));
-        Some(WantedColumn { group: group?, name: weight.name.clone(), property_type: None })
+        let property_type = weight.property_type?;
+        Some(WantedColumn { group: group?, name: weight.name.clone(), property_type, is_exact: false })
     });
     let weight_type = weight.and_then(|weight| match weight.property_type? {
         PropertyType::I64 => Some(WeightType::I64),

@@ -104,8 +104,8 @@ fn spoiled_folders_are_refused() {
     }
     let error = spoil(&|root| edit(root, "blog.graph.yml", "- post.vertex.yml", "- ../post.vertex.yml"));
     assert!(error.contains("blog.graph.yml: expected a path below the folder"), "{error}");
-    let error = spoil(&|root| edit(root, "post.vertex.yml", "parquet", "csv"));
-    assert!(error.contains("post.vertex.yml: expected chunks in Parquet, found 'csv'"), "{error}");
+    let error = spoil(&|root| edit(root, "post.vertex.yml", "parquet", "orc"));
+    assert!(error.contains("post.vertex.yml: expected chunks in Parquet or CSV, found 'orc'"), "{error}");
     let error = spoil(&|root| edit(root, "post.vertex.yml", "version: gar/v1", "version: gar/v2"));
     assert!(error.contains("expected the version gar/v1, found 'gar/v2'"), "{error}");
     let error = spoil(&|root| edit(root, "post.vertex.yml", "int64", "string"));
@@ -127,6 +127,95 @@ fn spoiled_folders_are_refused() {
     assert!(error.contains("column '_graphArDstIndex': expected a number below 2, found 2"), "{error}");
     let error = spoil(&|root| assert!(std::fs::copy(root.join("blog.graph.yml"), root.join("b.graph.yml")).is_ok()));
     assert!(error.contains("expected one .graph.yml file in the folder, found several"), "{error}");
+}
+
+/// The chunks of the fixture as CSV, as Arrow writes it.
+const CSV_CHUNKS: [(&str, &str); 10] = [
+    ("vertex/person/id/chunk0", "\"_graphArVertexIndex\",\"id\"\n0,7\n1,8\n"),
+    ("vertex/person/id/chunk1", "\"_graphArVertexIndex\",\"id\"\n2,9\n"),
+    ("vertex/person/names/chunk0", "\"_graphArVertexIndex\",\"name\"\n0,\"Ann\"\n1,\n"),
+    ("vertex/person/names/chunk1", "\"name\"\n\"Cid\"\n"),
+    ("vertex/post/length/chunk0", "_graphArVertexIndex,length\n0,140\n1,280\n"),
+    (
+        "edge/person_knows_person/ordered_by_source/adj_list/part0/chunk0",
+        "_graphArSrcIndex,_graphArDstIndex\n0,1\n0,2\n",
+    ),
+    ("edge/person_knows_person/ordered_by_source/adj_list/part0/chunk1", "_graphArDstIndex,_graphArSrcIndex\n0,1\n"),
+    (
+        "edge/person_knows_person/ordered_by_source/weight_since/part0/chunk0",
+        "weight,since\n0.5,1970-01-11\n1.5,1970-01-12\n",
+    ),
+    ("edge/person_knows_person/ordered_by_source/weight_since/part0/chunk1", "weight,since\n2.5,\n"),
+    ("edge/person_likes_post/unordered_by_source/adj_list/part1/chunk0", "_graphArSrcIndex,_graphArDstIndex\n2,1\n"),
+];
+
+/// A copy of the fixture with chunks in CSV, but for those of one part of edges.
+fn in_csv(to: &Path) {
+    copy(&fixture(), to);
+    let lists = "edge/person_knows_person/ordered_by_source";
+    let last = [
+        ("adj_list/part1/chunk0", "_graphArSrcIndex,_graphArDstIndex\n2,0"),
+        ("weight_since/part1/chunk0", "weight,since\n3.5,1970-01-13"),
+    ];
+    let last = last.map(|(name, text)| (format!("{lists}/{name}"), text));
+    let chunks = CSV_CHUNKS.iter().map(|&(name, text)| (name.to_owned(), text)).chain(last);
+    chunks.for_each(|(name, text)| std::fs::write(to.join(name), text).unwrap());
+    for name in ["person.vertex.yml", "post.vertex.yml", "person_knows_person.edge.yml", "person_likes_post.edge.yml"] {
+        let text = std::fs::read_to_string(to.join(name)).unwrap();
+        std::fs::write(to.join(name), text.replace("file_type: parquet", "file_type: csv")).unwrap();
+    }
+}
+
+#[test]
+fn chunks_in_csv_are_those_in_parquet() {
+    let folder = Folder::new();
+    let root = folder.path("blog");
+    in_csv(&root);
+    let both = |options: &SourceOptions| {
+        [fixture(), root.clone()].map(|root| {
+            let mut read = read_files::<Span, f64>(&[&root], options).unwrap();
+            let rows =
+                |columns: &[PropertyColumn], len: usize| (0..len).map(|row| texts(columns, row)).collect::<Vec<_>>();
+            let values = (rows(&read.properties, read.edges.len()), rows(&read.vertex_properties, read.vertices.len()));
+            read.notes.iter_mut().for_each(|note| *note = note.rsplit('/').next().unwrap().to_owned());
+            (read.edges, read.weights, read.vertices, values, read.notes)
+        })
+    };
+    let [parquet, csv] = both(&all(KeyKind::String));
+    assert_eq!(csv, parquet);
+    // Without a count of edges, the chunks themselves tell.
+    let list = "edge/person_knows_person/ordered_by_source";
+    for part in [0, 1] {
+        std::fs::remove_file(root.join(format!("{list}/edge_count{part}"))).unwrap();
+    }
+    let only_knows =
+        "{name: blog, vertices: [person.vertex.yml], edges: [person_knows_person.edge.yml], version: gar/v1}\n";
+    std::fs::write(root.join("blog.graph.yml"), only_knows).unwrap();
+    let options = SourceOptions { weights: Some(WeightType::F64), ..all(KeyKind::Integer) };
+    let read = read_files::<u64, f64>(&[&root], &options).unwrap();
+    assert_eq!((read.pairs(), read.weights), (vec![(7, 8), (7, 9), (8, 7), (9, 7)], vec![0.5, 1.5, 2.5, 3.5]));
+}
+
+#[test]
+fn faults_in_csv_chunks_name_file_and_line() {
+    for (chunk, text, expected) in [
+        ("vertex/person/id/chunk0", "id\n7\nx\n", "vertex/person/id/chunk0:3: column 'id': expected a whole number"),
+        ("vertex/person/id/chunk1", "key\n9\n", "vertex/person/id/chunk1: expected a column 'id', found key"),
+        ("vertex/person/id/chunk1", "id\n9\n9\n", "expected 1 rows, as the counts beside the chunks say, found 2"),
+        ("vertex/post/length/chunk0", "length\n140\n\"280\n", "vertex/post/length/chunk0:3: expected a closing quote"),
+        (
+            "edge/person_likes_post/unordered_by_source/adj_list/part1/chunk0",
+            "_graphArSrcIndex,_graphArDstIndex\n2,2\n",
+            "column '_graphArDstIndex': expected a number below 2, found 2",
+        ),
+    ] {
+        let folder = Folder::new();
+        let root = folder.path("blog");
+        in_csv(&root);
+        std::fs::write(root.join(chunk), text).unwrap();
+        let error = read_files::<Span, u32>(&[&root], &all(KeyKind::String)).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 struct MadeGraph<'a> {

@@ -9,7 +9,8 @@ use crate::view::View;
 
 #[pymethods]
 impl Database {
-    /// Iterate over the windows of ``k`` snapshots in a row, the oldest first.
+    /// Iterate over the windows of ``k`` snapshots in a row, the oldest first. They are those of `view`, without
+    /// isolated vertices.
     ///
     /// Examples
     /// --------

@@ -1,16 +1,16 @@
-//! The chunks of GraphAr: rows that several Parquet files hold together.
+//! The chunks of GraphAr: rows that several files hold together.
 
-use std::fs::File;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anden_graph::Weight;
-use anden_graph::property::{PropertyColumn, PropertyType};
+use anden_graph::property::PropertyType;
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 
+use super::chunk_file::{ChunkColumn, ChunkFormat, WantedColumn};
 use super::info::{EdgeInfo, PropertyGroup, VertexInfo, count_in};
 use crate::arrow_input::cells::Cells;
 use crate::arrow_input::placed;
@@ -20,81 +20,46 @@ use crate::indexed_edges::{IndexedEdges, KeysByRow};
 use crate::key::FieldKey;
 use crate::lines::ParsedBlock;
 use crate::outcome::Fatal;
-use crate::parquet::{ParquetFile, read_column};
 use crate::part::{InputContent, InputReader, InputStart};
 use crate::{Error, Result};
 
 /// The largest number of rows of a piece.
 const MAX_ROWS_AT_ONCE: u64 = 256 << 10;
 
-/// A column to read.
-#[derive(Clone)]
-pub(super) struct WantedColumn {
-    /// The property group.
-    pub(super) group: usize,
-    pub(super) name: String,
-    /// The type that the column must have; `None` if any fits.
-    pub(super) property_type: Option<PropertyType>,
-}
-
-/// A column of an open chunk.
-struct ChunkColumn {
-    file: Arc<ParquetFile>,
-    place: usize,
-}
-
-impl ChunkColumn {
-    fn read(&self, rows: &Range<u64>) -> Result<PropertyColumn> {
-        read_column(&self.file, self.place, rows.clone())
-    }
+/// The folder of a property group, and the format of its chunks.
+struct ChunkGroup {
+    folder: PathBuf,
+    format: ChunkFormat,
 }
 
 /// Opens columns of the chunk that has this name in the folder of each group. Each has `num_rows` rows.
 fn open_columns(
     columns: &[WantedColumn],
-    folders: &[PathBuf],
+    groups: &[ChunkGroup],
     name: &str,
-    num_rows: Option<u64>,
+    num_rows: u64,
 ) -> Result<Vec<ChunkColumn>> {
-    let mut files: Vec<Option<Arc<ParquetFile>>> = vec![None; folders.len()];
-    let mut opened = Vec::with_capacity(columns.len());
-    for column in columns {
-        let path = folders[column.group].join(name);
-        let file = match &files[column.group] {
-            Some(file) => Arc::clone(file),
-            None => Arc::clone(files[column.group].insert(open_file(&path, num_rows)?)),
-        };
-        let (place, found) = file.column_of(&column.name)?;
-        if let Some(expected) = column.property_type.filter(|&expected| expected != found) {
-            let what = format!("column '{}': expected {expected}, as the YAML says, found {found}", column.name);
-            return Err(Error::Input { path, what });
+    let mut opened: Vec<Option<ChunkColumn>> = columns.iter().map(|_| None).collect();
+    for (number, group) in groups.iter().enumerate() {
+        let places: Vec<usize> = (0..columns.len()).filter(|&place| columns[place].group == number).collect();
+        if !places.is_empty() {
+            let wanted: Vec<&WantedColumn> = places.iter().map(|&place| &columns[place]).collect();
+            let chunk = group.format.open(&group.folder.join(name), &wanted, Some(num_rows))?;
+            places.iter().zip(chunk.columns).for_each(|(&place, column)| opened[place] = Some(column));
         }
-        opened.push(ChunkColumn { file, place });
     }
-    Ok(opened)
+    // Each column names one of the groups.
+    Ok(opened.into_iter().flatten().collect())
 }
 
-fn open_file(path: &Path, num_rows: Option<u64>) -> Result<Arc<ParquetFile>> {
-    let file = File::open(path).map_err(|e| anden_base::Error::io("open", path, e))?;
-    let file = ParquetFile::open(path, file)?;
-    match num_rows {
-        Some(expected) if expected != file.num_rows() => {
-            let what =
-                format!("expected {expected} rows, as the counts beside the chunks say, found {}", file.num_rows());
-            Err(Error::Input { path: path.to_owned(), what })
-        }
-        _ => Ok(file.into()),
-    }
-}
-
-fn folders_of(groups: &[PropertyGroup]) -> Vec<PathBuf> {
-    groups.iter().map(|group| group.folder.clone()).collect()
+fn groups_of(groups: &[PropertyGroup]) -> Vec<ChunkGroup> {
+    groups.iter().map(|group| ChunkGroup { folder: group.folder.clone(), format: group.format }).collect()
 }
 
 /// The vertices of one type.
 pub(super) struct VertexTable {
     path: PathBuf,
-    folders: Vec<PathBuf>,
+    groups: Vec<ChunkGroup>,
     chunk_size: u64,
     num_vertices: u64,
     /// `None` if the number of a row is its key.
@@ -106,7 +71,7 @@ impl VertexTable {
     pub(super) fn new(info: &VertexInfo, key: Option<WantedColumn>, properties: Vec<WantedColumn>) -> Self {
         let VertexInfo { path, chunk_size, num_vertices, groups, .. } = info;
         let (chunk_size, num_vertices) = (*chunk_size, *num_vertices);
-        Self { path: path.clone(), folders: folders_of(groups), chunk_size, num_vertices, key, properties }
+        Self { path: path.clone(), groups: groups_of(groups), chunk_size, num_vertices, key, properties }
     }
 
     /// The number of rows of a chunk.
@@ -123,8 +88,7 @@ impl VertexTable {
         let Some(key) = &self.key else { return Ok(KeysByRow::Rows) };
         KeysByRow::new((0..self.num_chunks()).map(|chunk| {
             let num_rows = self.num_rows_of(chunk);
-            let columns =
-                open_columns(std::slice::from_ref(key), &self.folders, &format!("chunk{chunk}"), Some(num_rows))?;
+            let columns = open_columns(std::slice::from_ref(key), &self.groups, &format!("chunk{chunk}"), num_rows)?;
             let keys = Cells::of(columns[0].read(&(0..num_rows))?.array());
             keys.map_err(|error| placed(error, &self.path))
         }))
@@ -162,7 +126,7 @@ impl InputReader for VertexReader {
             Some(columns) => columns,
             None => {
                 let wanted: Vec<WantedColumn> = table.key.iter().chain(&table.properties).cloned().collect();
-                open_columns(&wanted, &table.folders, &format!("chunk{}", self.chunk), Some(num_rows))?.into()
+                open_columns(&wanted, &table.groups, &format!("chunk{}", self.chunk), num_rows)?.into()
             }
         };
         self.columns = Some(Arc::clone(&columns));
@@ -222,8 +186,10 @@ impl VertexChunk {
 /// The edges of one type.
 pub(super) struct EdgeTable {
     path: PathBuf,
+    /// The folder of the lists.
     folder: PathBuf,
-    folders: Vec<PathBuf>,
+    format: ChunkFormat,
+    groups: Vec<ChunkGroup>,
     chunk_size: u64,
     num_parts: u64,
     /// The vertices of sources and targets.
@@ -243,7 +209,8 @@ impl EdgeTable {
         Self {
             path: info.path.clone(),
             folder: info.folder.clone(),
-            folders: folders_of(&info.groups),
+            format: info.format,
+            groups: groups_of(&info.groups),
             chunk_size: info.chunk_size,
             num_parts: num_grouped.div_ceil(info.part_size),
             vertices,
@@ -304,19 +271,16 @@ impl EdgeReader {
             false if !list.exists() => return Ok(None),
             false => None,
         };
-        let lists = open_file(&list, num_rows)?;
-        let num_rows = lists.num_rows();
-        let mut columns = Vec::new();
-        for end in ENDS {
-            let (place, found) = lists.column_of(end)?;
-            if found != PropertyType::I64 {
-                let what = format!("column '{end}': expected whole numbers, found {found}");
-                return Err(Error::Input { path: list, what });
-            }
-            columns.push(ChunkColumn { file: Arc::clone(&lists), place });
-        }
+        let ends = ENDS.map(|end| WantedColumn {
+            group: 0,
+            name: end.to_owned(),
+            property_type: PropertyType::I64,
+            is_exact: true,
+        });
+        let lists = table.format.open(&list, &ends.each_ref(), num_rows)?;
+        let (mut columns, num_rows) = (lists.columns, lists.num_rows);
         let wanted: Vec<WantedColumn> = table.weight.iter().chain(&table.properties).cloned().collect();
-        columns.extend(open_columns(&wanted, &table.folders, &name, Some(num_rows))?);
+        columns.extend(open_columns(&wanted, &table.groups, &name, num_rows)?);
         Ok(Some(EdgeFiles { columns, num_rows }))
     }
 }

@@ -8,6 +8,7 @@ use anden_base::message::shown;
 use anden_graph::property::PropertyType;
 use serde_json::Value;
 
+use super::chunk_file::ChunkFormat;
 use crate::graphar_layout::{OWN_COLUMNS, group_folder};
 use crate::{Error, Result};
 
@@ -44,12 +45,15 @@ pub(super) struct EdgeInfo {
     pub(super) is_by_source: bool,
     /// The folder of the lists, with the folders of the property groups.
     pub(super) folder: PathBuf,
+    /// The format of the lists.
+    pub(super) format: ChunkFormat,
     pub(super) groups: Vec<PropertyGroup>,
 }
 
 /// Properties that share files.
 pub(super) struct PropertyGroup {
     pub(super) folder: PathBuf,
+    pub(super) format: ChunkFormat,
     pub(super) properties: Vec<StatedProperty>,
 }
 
@@ -152,26 +156,24 @@ impl InfoFile {
         }
     }
 
-    fn require_parquet(&self, object: &Value) -> Result<()> {
+    fn chunk_format(&self, object: &Value) -> Result<ChunkFormat> {
         let found = self.text_of(object, "file_type")?;
-        match &found[..] {
-            "parquet" => Ok(()),
-            _ => Err(self.bad(&format!(
-                "expected chunks in Parquet, found {}; write the graph with file_type: parquet",
+        ChunkFormat::of_name(&found).ok_or_else(|| {
+            self.bad(&format!(
+                "expected chunks in Parquet or CSV, found {}; write the graph with file_type: parquet",
                 shown(found.as_bytes())
-            ))),
-        }
+            ))
+        })
     }
 
     fn groups(&self, folder: &Path) -> Result<Vec<PropertyGroup>> {
         let mut groups = Vec::new();
         for group in self.list_of(&self.content, "property_groups")? {
-            self.require_parquet(group)?;
             let stated = self.list_of(group, "properties")?;
             let properties = stated.iter().map(|stated| self.property(stated)).collect::<Result<Vec<_>>>()?;
             let usual = || self.below(folder, &group_folder(properties.iter().map(|property| &property.name[..])));
             let folder = self.path_of(group, "prefix", folder)?.map_or_else(usual, Ok)?;
-            groups.push(PropertyGroup { folder, properties });
+            groups.push(PropertyGroup { folder, format: self.chunk_format(group)?, properties });
         }
         Ok(groups)
     }
@@ -276,7 +278,6 @@ impl EdgeInfo {
         let Some((list, (is_ordered, is_by_source))) = best.and_then(|list| Some((list, facts(&list)?))) else {
             return Err(file.bad("expected 'adj_lists' with 'ordered' and 'aligned_by', found none"));
         };
-        file.require_parquet(list)?;
         let order = if is_ordered { "ordered" } else { "unordered" };
         let usual = format!("{order}_by_{}", if is_by_source { "source" } else { "dest" });
         let folder = file.path_of(list, "prefix", &folder)?.unwrap_or_else(|| folder.join(usual));
@@ -289,6 +290,7 @@ impl EdgeInfo {
             part_size: file.size(if is_by_source { "src_chunk_size" } else { "dst_chunk_size" })?,
             is_by_source,
             groups: file.groups(&folder)?,
+            format: file.chunk_format(list)?,
             folder,
         })
     }
