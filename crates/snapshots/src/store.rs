@@ -14,6 +14,7 @@ mod lease;
 mod lock;
 mod merge;
 mod preparations;
+mod retention;
 mod state;
 mod work;
 
@@ -27,7 +28,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::dictionary::Dictionary;
 use crate::manifest::Manifest;
-use crate::options::{DatabaseId, GraphOptions, Retention, now};
+use crate::options::{DatabaseId, GraphOptions, now};
 use crate::view::SnapshotView;
 use crate::{Error, Result, names};
 
@@ -284,11 +285,6 @@ impl Store {
         let lock = self.lock()?;
         lock.check()?;
         Ok(lock)
-    }
-
-    /// The rule by which the database drops snapshots.
-    pub fn retention(&self) -> Retention {
-        self.state().manifest.retention
     }
 
     /// Checks whether a new snapshot can have this name. `None` always passes.

@@ -9,6 +9,7 @@ mod many_deltas;
 mod model;
 mod opening;
 mod repair;
+mod retention;
 mod round_trip;
 mod untrusted;
 mod verify_counts;
