@@ -412,6 +412,8 @@ impl Engine {
     /// A writing handle: replays the WAL of `store`.
     fn new(store: Store) -> Result<Self> {
         let live = Live::open(&store)?;
+        // After the replay, which may have cut files.
+        store.keep_reserve();
         let database = Self::with_live(store, live, false);
         // A replayed WAL may be due for a checkpoint at once.
         database.background.has_pending(database.live.num_pending_bytes());
@@ -643,8 +645,8 @@ impl Engine {
         Ok(self.log_files()?.1)
     }
 
-    /// The bytes of all files in the directory: snapshots, WAL with preallocated space, manifest, and files being
-    /// written.
+    /// The bytes of all files in the directory: snapshots, WAL with preallocated space, manifest, reserve, and files
+    /// being written.
     ///
     /// # Errors
     /// The disk failed.

@@ -150,6 +150,10 @@ impl Store {
     /// [`Error::NoSnapshot`]; [`Error::Leased`]; no snapshot would be left; as [`append`](Self::append).
     pub fn drop_snapshots(&self, numbers: &[u32], progress: &dyn Progress) -> Result<()> {
         let _span = tracing::info_span!("drop", snapshots = ?numbers).entered();
+        self.freeing(0, || self.drop_once(numbers, progress))
+    }
+
+    fn drop_once(&self, numbers: &[u32], progress: &dyn Progress) -> Result<()> {
         let mut draft = self.begin()?;
         // All numbers are checked first: on an error, none is dropped.
         for &number in numbers {

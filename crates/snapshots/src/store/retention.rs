@@ -31,7 +31,7 @@ impl Store {
     /// The rule keeps no snapshot; [`Error::DropsMost`]: a rule by days would drop more than half of the snapshots; the
     /// file of leases cannot be used; as [`append`](Self::append).
     pub fn retain(&self, retention: Retention) -> Result<Vec<u32>> {
-        self.apply_retention(retention, RetainScope::Half)
+        self.freeing(0, || self.apply_retention(retention, RetainScope::Half))
     }
 
     /// As [`retain`](Self::retain), also if a rule by days drops more than half of the snapshots.
@@ -39,7 +39,7 @@ impl Store {
     /// # Errors
     /// As [`retain`](Self::retain), but for [`Error::DropsMost`].
     pub fn retain_by_force(&self, retention: Retention) -> Result<Vec<u32>> {
-        self.apply_retention(retention, RetainScope::Any)
+        self.freeing(0, || self.apply_retention(retention, RetainScope::Any))
     }
 
     /// The snapshots that the rule would drop now, and keeps because they are more than half of all: see

@@ -4,6 +4,7 @@ mod beside_a_writer;
 mod crash_every_call;
 mod crash_every_change;
 mod damage;
+mod full_disk;
 mod golden;
 mod many_deltas;
 mod model;
