@@ -200,8 +200,11 @@ def test_snapshots_merge_drop_and_retain(db: anden.Database) -> None:
     assert db.merge(newest=2)["bytes_written"] > 0
     assert db.merge()["deltas_after"] == 0
     assert db.drop(2, "named") == [2, made.number]
-    kept = db.retain("last:2")
-    assert len(kept) > 0 and len(db.snapshots()) <= 3
+    assert db.retention == "all"
+    dropped = db.retain("last:2")
+    assert len(dropped) > 0 and len(db.snapshots()) <= 3
+    assert db.retain("days:30", force=True) == [] and db.retention == "days:30"
+    assert db.held_back_snapshots == []
     assert db.verify()["edges"] == db.view().num_edges
     stats = db.stats()
     assert stats["storage"]["bytes"] > 0 and stats["commits"]["commits"] == 1

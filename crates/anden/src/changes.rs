@@ -183,7 +183,8 @@ impl Database {
         Ok(self.inner().log_bytes()?)
     }
 
-    /// Size in bytes of all files of the database: snapshots, WAL with its preallocated space, manifest.
+    /// Size in bytes of all files of the database: snapshots, WAL with its preallocated space, manifest,
+    /// and `RESERVE`, which keeps space for changes on a full disk.
     ///
     /// ```
     /// use anden::{Database, Options, Update};

@@ -334,10 +334,42 @@ impl Database {
     /// Sets which snapshots are kept, now and after each new snapshot. Returns the numbers of those dropped now.
     /// Snapshots with a [lease](Self::lease) stay until a later snapshot finds them without one.
     ///
+    /// [`Retention::Days`] follows the clock, which may jump. So it never drops more than half of the snapshots by
+    /// itself: this method refuses then, and a new snapshot drops none. See
+    /// [`held_back_snapshots`](Self::held_back_snapshots).
+    ///
     /// # Errors
-    /// See above.
+    /// See above. [`Error::InvalidInput`]: [`Retention::Days`] would drop more than half of the snapshots.
     pub fn retain(&self, retention: Retention) -> Result<Vec<u32>> {
         Ok(self.inner().retain(retention)?)
+    }
+
+    /// As [`retain`](Self::retain), also if [`Retention::Days`] drops more than half of the snapshots.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn retain_by_force(&self, retention: Retention) -> Result<Vec<u32>> {
+        Ok(self.inner().retain_by_force(retention)?)
+    }
+
+    /// The rule that [`retain`](Self::retain) set last; initially [`Retention::All`].
+    ///
+    /// ```
+    /// use anden::{Database, Options, Retention};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.retain(Retention::Days(30))?;
+    /// assert_eq!((db.retention(), db.held_back_snapshots()), (Retention::Days(30), vec![]));
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    pub fn retention(&self) -> Retention {
+        self.inner().retention()
+    }
+
+    /// The numbers of the snapshots that [`Retention::Days`] would drop now, and keeps because they are more than half
+    /// of all. Correct the clock, or drop them with [`retain_by_force`](Self::retain_by_force).
+    pub fn held_back_snapshots(&self) -> Vec<u32> {
+        self.inner().held_back_snapshots()
     }
 }
 

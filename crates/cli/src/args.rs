@@ -26,7 +26,7 @@ pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadHeader, LoadIds, LoadOn
 pub use make::{GenerateArgs, GenerateCommon, GeneratorShape};
 pub use run::{PrepareArgs, RunArgs};
 pub use stats::StatsArgs;
-pub use versions::{AppendArgs, DiffArgs, DropArgs, KindArgs, MergeArgs, RenameArgs, RetainArgs, retention_text};
+pub use versions::{AppendArgs, DiffArgs, DropArgs, KindArgs, MergeArgs, RenameArgs, RetainArgs};
 
 const TOP_EXAMPLES: &str = "\
 Examples:

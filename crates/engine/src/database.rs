@@ -412,6 +412,8 @@ impl Engine {
     /// A writing handle: replays the WAL of `store`.
     fn new(store: Store) -> Result<Self> {
         let live = Live::open(&store)?;
+        // After the replay, which may have cut files.
+        store.keep_reserve();
         let database = Self::with_live(store, live, false);
         // A replayed WAL may be due for a checkpoint at once.
         database.background.has_pending(database.live.num_pending_bytes());
@@ -565,10 +567,30 @@ impl Engine {
     /// snapshots and the newest one are always kept.
     ///
     /// # Errors
-    /// The handle cannot write, or the disk failed.
+    /// A rule by days drops more than half of the snapshots ([`anden_snapshots::Error::DropsMost`]); the handle cannot
+    /// write, or the disk failed.
     pub fn retain(&self, retention: Retention) -> Result<Vec<u32>> {
         self.require_writer()?;
         Ok(self.store.retain(retention)?)
+    }
+
+    /// As [`retain`](Self::retain), also if a rule by days drops more than half of the snapshots.
+    ///
+    /// # Errors
+    /// The handle cannot write, or the disk failed.
+    pub fn retain_by_force(&self, retention: Retention) -> Result<Vec<u32>> {
+        self.require_writer()?;
+        Ok(self.store.retain_by_force(retention)?)
+    }
+
+    /// The rule by which the database drops snapshots.
+    pub fn retention(&self) -> Retention {
+        self.store.retention()
+    }
+
+    /// As [`Store::held_back_snapshots`].
+    pub fn held_back_snapshots(&self) -> Vec<u32> {
+        self.store.held_back_snapshots()
     }
 
     /// Refuses in a forked child. Threads that the child does not have may hold locks there, and the right to write
@@ -623,8 +645,8 @@ impl Engine {
         Ok(self.log_files()?.1)
     }
 
-    /// The bytes of all files in the directory: snapshots, WAL with preallocated space, manifest, and files being
-    /// written.
+    /// The bytes of all files in the directory: snapshots, WAL with preallocated space, manifest, reserve, and files
+    /// being written.
     ///
     /// # Errors
     /// The disk failed.

@@ -12,6 +12,7 @@
 //! Records follow each other without a gap, within a segment and across segments. Segments that a snapshot covers are
 //! removed.
 
+mod certify;
 mod copy;
 mod durability;
 mod format;
@@ -36,6 +37,7 @@ pub(crate) use durability::SharedDurability;
 pub(crate) use mark::mark_bytes;
 pub(crate) use read::{HeldLog, LogPlace, LoggedGroup, Lsn, ReadFaults, WalScan};
 
+use self::certify::CertifyDeadline;
 use self::format::{GROUP_HEADER_BYTES, GroupHeader, group_bytes, seed_of};
 use self::segment::{FIRST_GROUP, WalFiles};
 use self::thread::LogThread;
@@ -83,13 +85,15 @@ pub(crate) struct LogOwner {
     pub(crate) lock: Arc<WriterLock>,
 }
 
-/// `syncing` is locked before `files`, and `files` before `state`.
+/// `syncing` is locked before `syncing_mark`, that before `files`, and `files` before `state`.
 #[derive(Debug)]
 struct WalShared {
     seed: u32,
     lock: Arc<WriterLock>,
     /// Held while files are synced: of two concurrent syncs of one file, the system reports a write error to one only.
     syncing: Mutex<()>,
+    /// As `syncing`, for the file of the mark. Commits do not wait for it.
+    syncing_mark: Mutex<()>,
     files: Mutex<WalFiles>,
     state: Mutex<WalState>,
     /// Wakes the thread before the time of its next check.
@@ -121,7 +125,9 @@ struct WalState {
     num_written_bytes: u64,
     /// When the written records are to be durable.
     sync_at: Option<Instant>,
-    /// When the thread checks next; `None` while it is parked.
+    /// When the synced records are to be certified.
+    certify: Option<CertifyDeadline>,
+    /// When the thread checks next; `None` while it is parked, and wakes to certify at most.
     looks_at: Option<Instant>,
     /// The error of the last write or sync, for the thread's errors have no caller.
     failure: Option<String>,
@@ -156,6 +162,7 @@ impl Log {
         cut_torn_tail(place, &mut found)?;
         let mut files = WalFiles::new(storage, directory, id);
         let through = found.through;
+        let has_records = !found.segments.is_empty();
         files.follow(std::mem::take(&mut found.segments), found.generation, found.number);
         let state = WalState {
             generation: files.generation,
@@ -168,6 +175,7 @@ impl Log {
             seed: seed_of(id),
             lock,
             syncing: Mutex::new(()),
+            syncing_mark: Mutex::new(()),
             files: Mutex::new(files),
             state: Mutex::new(state),
             wake: Condvar::new(),
@@ -179,6 +187,10 @@ impl Log {
         let this = Self { thread: LogThread::new(Arc::clone(&shared)), shared };
         // A crash may have left segments that the manifest covers.
         this.remove_through(after);
+        // All records are durable now, and perhaps no header or mark says so for the last ones.
+        if has_records {
+            this.shared.certify_if_possible();
+        }
         Ok(this)
     }
 
@@ -192,9 +204,11 @@ impl Log {
     pub(crate) fn append(&self, epoch: u64, payload: &[u8], durability: Durability) -> Result<()> {
         let shared = &*self.shared;
         shared.require_sound()?;
-        // Without a sync of its own, the record depends on the thread.
+        // Without a sync of its own, the record depends on the thread. A synced one does not: without a thread, it is
+        // certified later.
+        let begun = self.thread.begin();
         if durability != Durability::Sync {
-            self.thread.begin()?;
+            begun?;
         }
         let mut state = shared.state.lock();
         // Repeated, because a concurrent checkpoint may remove the new segment while it is empty.
@@ -245,6 +259,8 @@ impl Log {
         // `syncing` first: a sync must not count the record as durable while it is taken back.
         let _syncing = self.shared.syncing.lock();
         self.shared.require_sound()?;
+        // The lowered mark must be durable, so no other sync may take the error of its write.
+        let _syncing_mark = self.shared.syncing_mark.lock();
         let mut files = self.shared.files.lock();
         let place = self.shared.take_back(epoch);
         let Some(place) = place else { return Ok(()) };
@@ -325,8 +341,9 @@ impl Drop for Log {
         }
         self.thread.stop();
         if self.shared.require_sound().is_ok() {
-            // An error is lost here: a destructor cannot report it.
+            // Errors are lost here: a destructor cannot report them.
             let _ = self.shared.write();
+            self.shared.certify_if_possible();
         }
     }
 }
@@ -519,7 +536,8 @@ impl WalShared {
         };
         let begin = Instant::now();
         let synced = unsynced.sync();
-        self.sync_nanos.fetch_add(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(0), Ordering::Relaxed);
+        let time = begin.elapsed();
+        self.sync_nanos.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(0), Ordering::Relaxed);
         synced.inspect_err(failed)?;
         let mut files = self.files.lock();
         // A record is durable only in a file that the next writer finds. A checkpoint may remove segments meanwhile.
@@ -528,9 +546,16 @@ impl WalShared {
         let mut state = self.state.lock();
         debug_assert!(through <= state.written_through, "what was written is not taken back while it is synced");
         state.synced_through = state.synced_through.max(through);
+        let through = state.synced_through;
+        let before = state.certify;
+        state.certify = Some(CertifyDeadline::after_sync(before, Instant::now()));
+        // A thread that wakes for an earlier deadline finds the new one by itself.
+        if before.is_none() && state.looks_at.is_none() {
+            self.wake.notify_one();
+        }
         drop(state);
         // Only after the sync: the mark certifies that a commit is durable.
-        files.mark(through);
+        files.mark(through, &unsynced, time);
         Ok(())
     }
 

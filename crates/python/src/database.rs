@@ -535,9 +535,33 @@ impl Database {
     /// Set which snapshots are kept, now and after each new one: ``"all"``, ``"last:N"``, ``"named"`` or ``"days:N"``.
     ///
     /// Snapshots with names and the newest snapshot always stay. Returns the numbers of those dropped now.
-    fn retain(&self, py: Python<'_>, retention: &str) -> Result<Vec<u32>> {
+    ///
+    /// Parameters
+    /// ----------
+    /// force : bool
+    ///     A clock that jumps must not cost the history. So ``"days:N"`` drops at most half of the snapshots at once:
+    ///     if more are too old, this is an error, and new snapshots drop none. With ``force=True`` they are dropped.
+    #[pyo3(signature = (retention, *, force=false))]
+    fn retain(&self, py: Python<'_>, retention: &str, force: bool) -> Result<Vec<u32>> {
         let retention = crate::options::retention(retention)?;
-        self.opened.run(py, move |database| database.retain(retention))
+        self.opened.run(py, move |database| match force {
+            true => database.retain_by_force(retention),
+            false => database.retain(retention),
+        })
+    }
+
+    /// The rule that ``retain`` set last; ``"all"`` at first.
+    #[getter]
+    fn retention(&self) -> Result<String> {
+        Ok(self.opened.database()?.retention().to_string())
+    }
+
+    /// The numbers of the snapshots that ``"days:N"`` would drop now, and keeps because they are more than half of all.
+    ///
+    /// Correct the clock, or drop them by ``retain(…, force=True)``.
+    #[getter]
+    fn held_back_snapshots(&self) -> Result<Vec<u32>> {
+        Ok(self.opened.database()?.held_back_snapshots())
     }
 
     /// The changes from snapshot ``a`` to snapshot ``b``, each by number or name.

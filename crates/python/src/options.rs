@@ -186,15 +186,7 @@ pub fn milliseconds(text: &str) -> Option<Duration> {
 
 /// Which snapshots are kept: `all`, `last:N`, `named` or `days:N`.
 pub fn retention(text: &str) -> Result<Retention> {
-    let number = |text: &str| text.parse::<u32>().ok().filter(|&n| n > 0);
-    let found = match text.split_once(':') {
-        None if text == "all" => Some(Retention::All),
-        None if text == "named" => Some(Retention::Named),
-        Some(("last", n)) => number(n).map(Retention::Last),
-        Some(("days", n)) => number(n).map(Retention::Days),
-        _ => None,
-    };
-    found.ok_or_else(|| invalid(format!("expected all, last:N, named or days:N, not '{text}'")))
+    text.parse().map_err(|expected| invalid(format!("{expected}, not '{text}'")))
 }
 
 /// The path of an argument: text or an object with `__fspath__`.

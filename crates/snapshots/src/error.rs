@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use anden_base::size::{size_at_least, size_at_most};
 use anden_base::storage::LockHolder;
+use anden_graph::property::PropertyValue;
+
+const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
 /// A result with this crate's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -132,6 +135,26 @@ pub enum Error {
         /// Number of edges of the page, as far as they were counted.
         num_edges: u64,
     },
+    /// A rule of retention by days would drop more than half of the snapshots, as it does when the clock jumps.
+    #[error(
+        "cannot retain days:{days}: that drops {num_dropped} of {num_snapshots} snapshots, created {} to {}, and the \
+         clock says {}; correct the clock, or insist by --force (force=True)",
+        date(*oldest), date(*youngest), date(*now)
+    )]
+    DropsMost {
+        /// The days of the rule.
+        days: u32,
+        /// Number of snapshots that the rule drops.
+        num_dropped: usize,
+        /// Number of all snapshots.
+        num_snapshots: usize,
+        /// When the oldest of those was created, in seconds since 1970.
+        oldest: u64,
+        /// When the youngest of those was created.
+        youngest: u64,
+        /// The time by the clock.
+        now: u64,
+    },
     /// The memory budget does not suffice.
     #[error("a memory budget of {} is too small: {what} needs at least {}", size_at_most(*budget), size_at_least(*needed))]
     Memory {
@@ -154,6 +177,12 @@ impl From<anden_graph::Error> for Error {
             other => Self::Input(other.to_string()),
         }
     }
+}
+
+/// `2012-05-31` for a time in seconds since 1970.
+fn date(unix_time: u64) -> String {
+    let days = i32::try_from(unix_time / SECONDS_PER_DAY).unwrap_or(i32::MAX);
+    PropertyValue::Date(days).to_string()
 }
 
 /// `1, 2, 5 to 9` for ascending numbers.

@@ -15,6 +15,9 @@ pub(crate) const LOCK: &str = "LOCK";
 /// dropped.
 pub(crate) const LEASES: &str = "LEASES";
 
+/// The file that keeps space for changes on a full disk. No manifest names it, and its bytes mean nothing.
+pub(crate) const RESERVE: &str = "RESERVE";
+
 /// Prefix of files that are not published yet, or never will be.
 pub(crate) const TEMPORARY: &str = "tmp-";
 
@@ -140,11 +143,8 @@ pub(crate) fn is_log(name: &str) -> bool {
 /// Whether only databases create files with this name.
 pub(crate) fn is_ours(name: &str) -> bool {
     let is_temporary = |name: &str| name == MANIFEST || name.starts_with(SCRATCH) || is_data(name);
-    name == MANIFEST
-        || name == LOCK
-        || name == LEASES
-        || is_data(name)
-        || name.strip_prefix(TEMPORARY).is_some_and(is_temporary)
+    let is_single = [MANIFEST, LOCK, LEASES, RESERVE].contains(&name);
+    is_single || is_data(name) || name.strip_prefix(TEMPORARY).is_some_and(is_temporary)
 }
 
 #[cfg(test)]
@@ -185,10 +185,12 @@ mod tests {
         ] {
             assert!(!is_data(name), "{name:?}");
         }
-        for name in [&scratch("a b"), LOCK, LEASES, MANIFEST, "tmp-MANIFEST", "tmp-base-000001-in"] {
+        for name in [&scratch("a b"), LOCK, LEASES, MANIFEST, RESERVE, "tmp-MANIFEST", "tmp-base-000001-in"] {
             assert!(is_ours(name), "{name:?}");
         }
-        for name in ["notes.txt", "tmp-notes.txt", "tmp-LOCK", "base_of_luck", "wal-000001", "tmp-wal-000001"] {
+        for name in
+            ["notes.txt", "tmp-notes.txt", "tmp-LOCK", "tmp-RESERVE", "base_of_luck", "wal-000001", "tmp-wal-000001"]
+        {
             assert!(!is_ours(name), "{name:?}");
         }
     }

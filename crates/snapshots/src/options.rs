@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anden_graph::property::{OwnedValue, PropertyType};
@@ -96,6 +97,43 @@ pub enum Retention {
     Days(u32),
 }
 
+impl fmt::Display for Retention {
+    /// Writes `all`, `last:N`, `named` or `days:N`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Last(num_kept) => write!(f, "last:{num_kept}"),
+            Self::Named => f.write_str("named"),
+            Self::Days(days) => write!(f, "days:{days}"),
+        }
+    }
+}
+
+impl FromStr for Retention {
+    type Err = String;
+
+    /// Reads what `Display` writes.
+    ///
+    /// ```
+    /// use anden_snapshots::Retention;
+    ///
+    /// assert_eq!("last:30".parse(), Ok(Retention::Last(30)));
+    /// assert!("last:0".parse::<Retention>().is_err());
+    /// ```
+    fn from_str(text: &str) -> Result<Self, String> {
+        // The newest snapshot always stays, so zero would say less than what happens.
+        let number = |text: &str| text.parse::<u32>().ok().filter(|&number| number > 0);
+        let found = match text.split_once(':') {
+            None if text == "all" => Some(Self::All),
+            None if text == "named" => Some(Self::Named),
+            Some(("last", num_kept)) => number(num_kept).map(Self::Last),
+            Some(("days", days)) => number(days).map(Self::Days),
+            _ => None,
+        };
+        found.ok_or_else(|| "expected all, last:N, named or days:N".into())
+    }
+}
+
 /// Identifies a database; every file contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DatabaseId(pub [u8; 16]);
@@ -174,6 +212,16 @@ impl<'a> From<Option<&'a str>> for SnapshotTag<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn retention_comes_back_from_its_text() {
+        for text in ["all", "last:9", "named", "days:30"] {
+            assert_eq!(text.parse::<Retention>().map(|retention| retention.to_string()), Ok(text.to_owned()));
+        }
+        for text in ["", "last", "last:0", "last:x", "days:-1", "named:1", "some"] {
+            assert!(text.parse::<Retention>().is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn no_two_databases_are_the_same() {

@@ -14,6 +14,8 @@ mod lease;
 mod lock;
 mod merge;
 mod preparations;
+mod reserve;
+mod retention;
 mod state;
 mod work;
 
@@ -27,7 +29,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::dictionary::Dictionary;
 use crate::manifest::Manifest;
-use crate::options::{DatabaseId, GraphOptions, Retention, now};
+use crate::options::{DatabaseId, GraphOptions, now};
 use crate::view::SnapshotView;
 use crate::{Error, Result, names};
 
@@ -74,6 +76,7 @@ pub struct Store {
     on_retirement: OnceLock<RetirementHook>,
     merges: WorkCounters,
     checkpoints: WorkCounters,
+    reserve: reserve::Reserve,
 }
 
 /// A function that runs when snapshots or files have left the database.
@@ -157,6 +160,7 @@ impl Store {
             on_retirement: OnceLock::new(),
             merges: WorkCounters::default(),
             checkpoints: WorkCounters::default(),
+            reserve: reserve::Reserve::default(),
         }
     }
 
@@ -284,11 +288,6 @@ impl Store {
         let lock = self.lock()?;
         lock.check()?;
         Ok(lock)
-    }
-
-    /// The rule by which the database drops snapshots.
-    pub fn retention(&self) -> Retention {
-        self.state().manifest.retention
     }
 
     /// Checks whether a new snapshot can have this name. `None` always passes.
@@ -450,8 +449,8 @@ pub(crate) fn unknown_files(storage: &dyn Storage, path: &Path, manifest: &Manif
     let known: std::collections::HashSet<&str> = manifest.files.iter().map(|file| &*file.name).collect();
     // Files of the WAL are in no manifest. The engine removes them itself.
     let is_of_log = |name: &String| name == names::LOG_MARK || names::log_number(name).is_some();
-    let is_lock = |name: &String| name == names::LOCK || name == names::LEASES;
-    let is_other = |name: &String| name == names::MANIFEST || is_lock(name) || is_of_log(name);
+    let own = [names::MANIFEST, names::LOCK, names::LEASES, names::RESERVE];
+    let is_other = |name: &String| own.contains(&&**name) || is_of_log(name);
     let is_known = |name: &String| is_other(name) || known.contains(&**name);
     Ok(storage.list(path)?.into_iter().filter(|name| !is_known(name)).collect())
 }

@@ -56,6 +56,8 @@ struct FaultState {
     plan: FaultPlan,
     num_calls: u64,
     crashed: bool,
+    /// Bytes that all files may have together; `None`: any number.
+    capacity: Option<usize>,
     files: Vec<Content>,
     /// Names that the running system sees.
     names: BTreeMap<PathBuf, FaultEntry>,
@@ -106,6 +108,17 @@ impl FaultStorage {
     /// Changes the plan. The count of calls continues.
     pub fn set_plan(&self, plan: FaultPlan) {
         self.state.lock().plan = plan;
+    }
+
+    /// Limits the bytes of all files together. A write that would exceed them fails as on a full disk, and writes
+    /// nothing. `None`: no limit.
+    pub fn set_capacity(&self, num_bytes: Option<usize>) {
+        self.state.lock().capacity = num_bytes;
+    }
+
+    /// Bytes of all files together.
+    pub fn num_bytes(&self) -> usize {
+        self.state.lock().num_bytes()
     }
 
     /// Number of earlier calls that change files or names.
@@ -221,6 +234,20 @@ impl FaultState {
             return Err(Error::io(operation, path, io::Error::other("simulated power cut")));
         }
         Ok(())
+    }
+
+    fn num_bytes(&self) -> usize {
+        let files = self.names.values().filter_map(|entry| match entry {
+            FaultEntry::File(id) => Some(self.files[*id].now.len()),
+            FaultEntry::Dir => None,
+        });
+        files.sum()
+    }
+
+    /// Whether the disk has space for a file that a write extends to `end`.
+    fn has_space(&self, id: usize, end: usize) -> bool {
+        let growth = end.saturating_sub(self.files[id].now.len());
+        self.capacity.is_none_or(|capacity| growth == 0 || self.num_bytes() + growth <= capacity)
     }
 
     fn change_names(&mut self, change: NameChange) {
@@ -557,6 +584,9 @@ impl StorageFile for FaultFile {
             Err(_) => &bytes[..bytes.len() / 2],
         };
         let offset = usize::try_from(offset).map_err(|e| Error::io("write", &self.path, io::Error::other(e)))?;
+        if !state.has_space(self.id, offset + written.len()) {
+            return Err(Error::io("write", &self.path, io::ErrorKind::StorageFull.into()));
+        }
         if let FaultPlan::MisdirectAt(at, seed) = state.plan
             // The count was advanced by `call`, so this call is the one before it.
             && at + 1 == state.num_calls
@@ -695,6 +725,23 @@ mod tests {
             num_elsewhere += u64::from(found[0] == 1);
         }
         assert!(num_elsewhere > 5, "{num_elsewhere}");
+    }
+
+    #[test]
+    fn full_disk_takes_what_fits() {
+        let disk = FaultStorage::default();
+        dir_with_file(&disk, &[1; 100], true).unwrap();
+        disk.set_capacity(Some(150));
+        let file = disk.create("db/g".as_ref()).unwrap();
+        assert_eq!(file.write_at(0, &[2; 51]).unwrap_err().io_kind(), Some(io::ErrorKind::StorageFull));
+        file.write_at(0, &[2; 50]).unwrap();
+        file.write_at(0, &[3; 50]).unwrap();
+        assert!(file.write_at(50, &[4]).is_err() && disk.num_bytes() == 150);
+        disk.remove_file("db/f".as_ref()).unwrap();
+        file.write_at(50, &[4]).unwrap();
+        disk.set_capacity(None);
+        file.write_at(51, &[4; 1000]).unwrap();
+        assert_eq!(disk.num_bytes(), 1051);
     }
 
     #[test]

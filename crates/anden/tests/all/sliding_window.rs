@@ -364,7 +364,9 @@ fn storage_does_not_grow_with_stream_length() {
         assert!(storage.bytes_written < 4 * storage.bytes_loaded, "{figures}");
         db.verify().unwrap();
         if is_on_disk {
-            let files: Vec<_> = std::fs::read_dir(&path).unwrap().map(Result::unwrap).collect();
+            let files = std::fs::read_dir(&path).unwrap().map(Result::unwrap);
+            // The space for changes on a full disk is bounded on its own.
+            let files: Vec<_> = files.filter(|file| file.file_name() != "RESERVE").collect();
             let num_bytes: u64 = files.iter().map(|file| file.metadata().unwrap().len()).sum();
             assert!(files.len() < MOST_FILES && num_bytes < 3 * content, "{num_bytes}, {files:?}, {figures}");
         }

@@ -55,7 +55,7 @@ pub struct ApplyArgs {
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse::time, allow_negative_numbers = true)]
     pub flush: Duration,
     /// Durability of an answered transaction. sync: survives a power cut. batched[:MS]: survives the end of the
-    /// process; a power cut loses at most the last MS milliseconds (default 5) plus one sync. none: survives nothing
+    /// process; a power cut loses at most the last MS milliseconds (default 5) plus two syncs. none: survives nothing
     /// until it is written, shortly after
     #[arg(long, value_name = "WHAT", default_value = "sync", value_parser = durability)]
     pub durability: Durability,

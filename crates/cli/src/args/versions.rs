@@ -170,11 +170,14 @@ pub struct DiffArgs {
 const RETAIN_EXAMPLES: &str = "\
 Examples:
   anden retain social.anden last:30           the newest 30 snapshots, and those with names
+  anden retain social.anden days:30           those of the last 30 days, the newest, and those with names
   anden retain social.anden all               everything, which is the default";
 
 /// Set which snapshots to keep, now and after each new snapshot
 ///
-/// Snapshots with names and the newest snapshot always stay.
+/// Snapshots with names and the newest snapshot always stay. A clock that jumps must not cost the history: days:N
+/// drops at most half of the snapshots at once. If more are too old, this command refuses, and new snapshots drop none;
+/// `info` shows how many are held back.
 #[derive(Args, Debug)]
 #[command(after_help = RETAIN_EXAMPLES)]
 pub struct RetainArgs {
@@ -182,49 +185,14 @@ pub struct RetainArgs {
     #[arg(value_name = "DB")]
     pub database: PathBuf,
     /// all; last:N: the newest N; named: those with names; days:N: those of the last N days
-    #[arg(value_name = "all|last:N|named|days:N", value_parser = retention)]
+    #[arg(value_name = "all|last:N|named|days:N")]
     pub retention: Retention,
+    /// Drop more than half of the snapshots if days:N says so
+    #[arg(long)]
+    pub force: bool,
 }
 
 fn snapshot_id(text: &str) -> Result<SnapshotId, String> {
     // The library tells numbers from names.
     if text.is_empty() { Err("expected the number or the name of a snapshot".into()) } else { Ok(text.into()) }
-}
-
-fn retention(text: &str) -> Result<Retention, String> {
-    // The newest snapshot always stays, so zero would say less than what happens.
-    let number = |text: &str| text.parse::<u32>().ok().filter(|&n| n > 0);
-    let found = match text.split_once(':') {
-        None if text == "all" => Some(Retention::All),
-        None if text == "named" => Some(Retention::Named),
-        Some(("last", n)) => number(n).map(Retention::Last),
-        Some(("days", n)) => number(n).map(Retention::Days),
-        _ => None,
-    };
-    found.ok_or_else(|| "expected all, last:N, named or days:N".into())
-}
-
-/// Formats a retention as the option does, for example `last:9`.
-pub fn retention_text(retention: Retention) -> String {
-    match retention {
-        Retention::Last(n) => format!("last:{n}"),
-        Retention::Named => "named".into(),
-        Retention::Days(n) => format!("days:{n}"),
-        Retention::All => "all".into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn retentions() {
-        for text in ["all", "last:9", "named", "days:30"] {
-            assert_eq!(retention(text).map(retention_text), Ok(text.to_owned()));
-        }
-        for text in ["", "last", "last:0", "last:x", "days:-1", "named:1", "some"] {
-            assert!(retention(text).is_err(), "{text}");
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use anden::property::PropertySchema;
 use anden::snapshot::LeaseInfo;
 use anden::stats::{CommitStats, DegreeStatistics, LiveStats, LockHolder, ViewStats};
-use anden::{Database, KeyScheme, View};
+use anden::{Database, KeyScheme, Retention, View};
 use serde_json::{Value, json};
 
 use super::degrees::{degrees_json, plot};
@@ -62,6 +62,8 @@ fn object(database: &Database, view: &View) -> Result<Value> {
         (live_json(&metrics.live, log_bytes), commits_json(&metrics.commits), views_json(&metrics.views));
     object["writer"] = writer_json(database.lock_holder()?.as_ref());
     object["leases"] = leases_json(&database.leases()?);
+    object["retention"] = database.retention().to_string().into();
+    object["held_back"] = json!(database.held_back_snapshots());
     object["log"] = json!({ "bytes": log_bytes });
     object["vertex_properties"] = schema_json(view.vertex_schema());
     object["edge_properties"] = schema_json(view.edge_schema());
@@ -168,6 +170,19 @@ fn add_processes(table: &mut ConsoleTable, database: &Database) -> Result {
     Ok(())
 }
 
+/// The number of snapshots, and of those that stay although they are too old.
+fn snapshots_text(database: &Database) -> String {
+    let (num, retention) = (count(database.snapshots().len() as u64), database.retention());
+    match (retention, database.held_back_snapshots().len()) {
+        (Retention::All, _) => num,
+        (_, 0) => format!("{num} ({retention})"),
+        (_, held_back) => {
+            let held_back = count(held_back as u64);
+            format!("{num} ({retention} would drop {held_back}: correct the clock, or `retain {retention} --force`)")
+        }
+    }
+}
+
 fn print(console: &mut Console, database: &Database, view: &View) -> Result {
     let stats = database.stats();
     let (stats, live) = (stats.storage, stats.metrics.live);
@@ -205,7 +220,7 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
         table.pair("of edges", schema_text(view.edge_schema()));
     }
     table
-        .pair("snapshots", count(database.snapshots().len() as u64))
+        .pair("snapshots", snapshots_text(database))
         .pair("bases, deltas", format!("{}, {}", stats.bases, stats.deltas))
         .pair("pages", pages.join(", "))
         .pair("fragments a vertex", format!("at most {}, mean {}", count(fragments.max), real(fragments.mean)))

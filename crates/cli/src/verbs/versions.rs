@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::{open_to_write, session};
-use crate::args::{DropArgs, Global, MergeArgs, RenameArgs, RetainArgs, retention_text};
+use crate::args::{DropArgs, Global, MergeArgs, RenameArgs, RetainArgs};
 use crate::console::{Console, duration, size};
 use crate::failure::Result;
 
@@ -80,10 +80,10 @@ pub fn retain(global: &Global, args: &RetainArgs) -> Result {
     let (session, watch) = session(global)?;
     let database = open_to_write(&args.database, &session)?;
     watch.clean_up_from_here();
-    let dropped = database.retain(args.retention);
+    let dropped = if args.force { database.retain_by_force(args.retention) } else { database.retain(args.retention) };
     watch.clear();
     let dropped = dropped?;
-    let retention = retention_text(args.retention);
+    let retention = args.retention.to_string();
     let mut console = Console::after("the retention was set");
     if global.json {
         let bytes = database.metrics().snapshot_bytes;

@@ -1,11 +1,12 @@
 //! A writer on a full disk.
 
+use std::io::Write;
 use std::process::Command;
 
 use anden_testkit::skipped;
 
 use crate::power_cut::FileSystem;
-use crate::writer::{Writer, anden, create, num_edges};
+use crate::writer::{Writer, anden, create, edge_line, num_edges};
 
 #[test]
 fn file_size_limit_loses_no_acknowledged_commit() {
@@ -69,6 +70,60 @@ fn fill(disk: &FileSystem) {
     let mut writer = Writer::apply(&database, &["--batch", "1"], found);
     assert!(writer.wait_for_answer(), "there is room again");
     writer.kill();
+}
+
+#[test]
+fn space_is_freed_on_a_full_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = FileSystem::new(folder.path(), 8) else {
+        return skipped("a full disk needs the rights to mount a file system, and mkfs.ext4");
+    };
+    free(&disk);
+}
+
+#[test]
+fn space_is_freed_on_a_full_tmpfs() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = FileSystem::in_memory(folder.path(), 8) else {
+        return skipped("a full file system in memory needs the rights to mount one");
+    };
+    free(&disk);
+}
+
+/// Frees space by each verb on a disk without a free byte.
+fn free(disk: &FileSystem) {
+    let database = disk.mounted.join("db");
+    let run = |arguments: &[&str]| {
+        let ended = anden().arg(arguments[0]).arg(&database).args(&arguments[1..]).output().unwrap();
+        (ended.status.success(), String::from_utf8_lossy(&ended.stderr).into_owned())
+    };
+    create(&database);
+    let more = database.with_extension("more");
+    for edge in 1..8_u64 {
+        std::fs::write(&more, edge_line(edge).trim_start_matches('+')).unwrap();
+        assert_eq!(run(&["append", more.to_str().unwrap(), "--quiet", "--no-maintenance"]), (true, String::new()));
+    }
+    let (filler, reserve) = (disk.mounted.join("filler"), database.join("RESERVE"));
+    let verbs: [&[&str]; 4] = [&["drop", "2"], &["retain", "last:4"], &["merge", "--newest", "2"], &["merge"]];
+    for verb in verbs {
+        assert!(reserve.exists(), "{verb:?}");
+        // Fills the disk to the last byte.
+        let mut file = std::fs::File::create(&filler).unwrap();
+        for chunk in [1 << 16, 512, 1] {
+            while file.write_all(&vec![7; chunk]).is_ok() {}
+        }
+        // An open file would keep its space after its removal below.
+        drop(file);
+        let refused = run(&["append", more.to_str().unwrap(), "--quiet", "--no-maintenance"]);
+        assert!(!refused.0 && refused.1.contains("No space left"), "{verb:?}: {refused:?}");
+        let (is_well, said) = run(verb);
+        assert!(is_well, "{verb:?}: {said}");
+        assert_eq!(num_edges(&database, "on a full disk"), 8, "{verb:?}");
+        std::fs::remove_file(&filler).unwrap();
+        // There is space, so the next writer makes the reserve again.
+        assert_eq!(run(&["retain", "last:6", "--quiet"]), (true, String::new()));
+        assert_eq!(run(&["verify", "--quiet"]), (true, String::new()));
+    }
 }
 
 #[test]

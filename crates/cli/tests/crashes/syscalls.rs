@@ -78,16 +78,18 @@ fn failed_system_call_loses_no_acknowledged_commit() {
     create(&database);
     // With a memory budget, transactions are committed one by one.
     let one_by_one = ["--memory", "1G"];
-    for (injection, expected) in [
-        ("fdatasync:error=EIO:when=3", "cannot sync"),
-        ("fdatasync:error=ENOSPC:when=3", "cannot sync"),
-        ("pwrite64:error=EIO:when=8", "cannot write"),
-        ("pwrite64:error=ENOSPC:when=8", "cannot write"),
+    for (injection, at, expected) in [
+        ("fdatasync:error=EIO", 3, "cannot sync"),
+        ("fdatasync:error=ENOSPC", 3, "cannot sync"),
+        ("pwrite64:error=EIO", 8, "cannot write"),
+        ("pwrite64:error=ENOSPC", 8, "cannot write"),
         // A call that writes nothing and reports that. Files that may not grow cause one that writes a part.
-        ("pwrite64:retval=0:when=8", "cannot write"),
+        ("pwrite64:retval=0", 8, "cannot write"),
     ] {
-        let (answered, is_well, said) = tampered_writer(&database, injection, &one_by_one).end();
-        assert!(!is_well && said.contains(expected) && said.contains("wal-"), "{injection}: {said}");
+        // A call may be for the mark of the WAL, without which commits go on. The call after it is then for a record.
+        let runs = (at..at + 2).map(|at| tampered_writer(&database, &format!("{injection}:when={at}"), &one_by_one));
+        let (answered, _, said) = runs.map(Writer::end).find(|(_, is_well, _)| !is_well).expect(injection);
+        assert!(said.contains(expected) && said.contains("wal-"), "{injection}: {said}");
         let found = num_edges(&database, injection);
         assert!(found == answered || found == answered + 1, "{injection}: {found} edges, {answered} were answered");
     }

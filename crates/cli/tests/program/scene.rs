@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use anden::{Changes, Database, LoadOptions, Retention, Session};
+use anden_snapshots::{DatabaseId, Identity};
 use serde_json::Value;
 
 /// Edges between 1..4 with weights, a second component 5 → 6.
@@ -40,6 +42,23 @@ impl Scene {
         let scene = Self::new();
         scene.write("small.txt", SMALL);
         scene.anden(&[&["load", "db", "small.txt", "--quiet"], options].concat()).succeeded();
+        scene
+    }
+
+    /// A scene with a database `db` of four snapshots of the year 2001. Its rule of thirty days kept all of them then.
+    pub fn with_old_history() -> Self {
+        let scene = Self::new();
+        scene.write("small.txt", SMALL);
+        let identity = Some(Identity { id: DatabaseId([7; 16]), unix_time: Some(1_000_000_000) });
+        let options = LoadOptions { identity, ..LoadOptions::default() };
+        let session = Session::new(1).unwrap();
+        let inputs = [scene.path("small.txt").into()];
+        let (database, _) = Database::load(scene.path("db"), &inputs, &options, &session).unwrap();
+        for key in 1..4 {
+            database.append(&Changes::default().add_edge(key, key + 10)).unwrap();
+        }
+        assert!(database.retain(Retention::Days(30)).unwrap().is_empty());
+        database.close().unwrap();
         scene
     }
 

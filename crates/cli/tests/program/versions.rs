@@ -172,6 +172,26 @@ fn retention_keeps_what_it_says() {
     assert_eq!(numbers(), [2, 5]);
 }
 
+/// A rule by days must not drop the history after a jump of the clock: the snapshots here are of the year 2001.
+#[test]
+fn retention_by_days_keeps_an_old_history() {
+    let scene = Scene::with_old_history();
+    let info = || scene.json(&["info", "db"]);
+    assert_eq!((&info()["retention"], &info()["held_back"]), (&json!("days:30"), &json!([1, 2, 3])));
+    assert!(scene.anden(&["info", "db"]).succeeded().stdout.contains("days:30 would drop 3"));
+    let parts = ["days:30", "drops 3 of 4 snapshots", "2001-09-09", "--force"];
+    scene.anden(&["retain", "db", "days:30"]).failed(&parts);
+    scene.write("more.txt", "8 9\n");
+    let appended = scene.anden(&["append", "db", "more.txt", "-v"]);
+    assert_eq!(appended.status, 0);
+    assert!(appended.stderr.contains("retention drops no snapshot"), "{}", appended.stderr);
+    assert_eq!(info()["held_back"], json!([1, 2, 3, 4]));
+    let retained = scene.json(&["retain", "db", "days:30", "--force"]);
+    assert_eq!(retained["dropped"], json!([1, 2, 3, 4]));
+    assert_eq!((&info()["held_back"], info()["snapshots"].as_array().unwrap().len()), (&json!([]), 1));
+    scene.anden(&["verify", "db"]).succeeded();
+}
+
 #[test]
 fn edges_are_spread_over_snapshots() {
     let scene = Scene::new();

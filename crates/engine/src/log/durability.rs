@@ -10,7 +10,7 @@ pub enum Durability {
     #[default]
     Sync,
     /// The commit is answered once it is in the WAL's file, which is synced at most this time later. It survives a
-    /// killed process. A power cut loses at most the commits of this time and of one sync.
+    /// killed process. A power cut loses at most the commits of this time and of two syncs.
     Batched(Duration),
     /// The commit is answered once it is in memory, and written soon after. A crash loses at most the youngest commits.
     None,

@@ -1,11 +1,12 @@
-//! The durable high-water mark (file `LOG`): how far the WAL was durable. It certifies commits even if all segments are
-//! lost, or the youngest is: the remaining ones cannot tell.
+//! The durable high-water mark (file `LOG`): how far the WAL was durable. It certifies the last commits, and those of
+//! lost segments: the remaining records cannot tell.
 //!
-//! The file is written once for each segment, when the first commits in it are durable. The mark stays true for ever: a
-//! later snapshot has the commit, or the WAL has. Only a commit that is taken back erases it. So the mark needs no sync
-//! of its own, and a lost or torn one only certifies less.
+//! The file is written soon after a sync, see [`certify`](super::certify). The mark stays true for ever: a later
+//! snapshot has the commit, or the WAL has. Only a commit that is taken back lowers it. So no commit waits for a sync
+//! of the mark, and a lost or torn one only certifies less.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anden_base::checksum::crc32c;
 use anden_base::storage::{Storage, StorageFile};
@@ -30,9 +31,36 @@ pub(super) struct DurableMark {
 /// The file of the mark, open for writing.
 #[derive(Debug, Default)]
 pub(super) struct MarkFile {
-    file: Option<Box<dyn StorageFile>>,
+    file: Option<Arc<dyn StorageFile>>,
     /// The mark that this opening wrote last.
     written: Option<DurableMark>,
+    /// Whether that write succeeded.
+    is_whole: bool,
+    /// The mark for which a sync was last tried.
+    synced: Option<DurableMark>,
+    /// Whether a sync of the directory was tried after the file was opened.
+    is_named: bool,
+}
+
+/// A mark that is written and not synced.
+pub(super) struct UnsyncedMark {
+    file: Arc<dyn StorageFile>,
+    /// The directory, if the name of the file may not be durable.
+    directory: Option<(Arc<dyn Storage>, PathBuf)>,
+}
+
+impl UnsyncedMark {
+    /// Makes the mark durable.
+    ///
+    /// # Errors
+    /// The disk failed. The disk may hold the mark before.
+    pub(super) fn sync(&self) -> Result<()> {
+        self.file.sync_data()?;
+        if let Some((storage, path)) = &self.directory {
+            storage.sync_dir(path)?;
+        }
+        Ok(())
+    }
 }
 
 /// The bytes of a mark: the WAL was durable through `epoch` when the segment `number` was the youngest.
@@ -53,10 +81,16 @@ impl DurableMark {
         }
     }
 
-    /// The error for a WAL that ends before the marked commit.
-    pub(super) fn missing(&self, directory: &Path) -> crate::Error {
+    /// The error for a WAL that ends before the marked commit. `end`: the number and path of the last segment that was
+    /// found, and the offset behind its last record.
+    pub(super) fn missing(&self, directory: &Path, end: Option<(u32, &Path, u64)>) -> crate::Error {
         let what = format!("commit {}, which was durable, is missing, and perhaps more", self.epoch);
-        anden_base::Error::corrupt(&directory.join(anden_snapshots::log_name(self.segment)), 0, what).into()
+        let error = match end {
+            Some((number, path, offset)) if number >= self.segment => anden_base::Error::corrupt(path, offset, what),
+            // The whole file is gone.
+            _ => anden_base::Error::corrupt(&directory.join(anden_snapshots::log_name(self.segment)), 0, what),
+        };
+        error.into()
     }
 
     fn encode(&self, id: DatabaseId) -> [u8; MARK_BYTES] {
@@ -81,9 +115,14 @@ impl DurableMark {
 }
 
 impl MarkFile {
-    /// The mark that this opening wrote last.
+    /// The mark that this opening wrote last, perhaps in part.
     pub(super) fn written(&self) -> Option<DurableMark> {
         self.written
+    }
+
+    /// Whether the file has this mark.
+    pub(super) fn has(&self, mark: DurableMark) -> bool {
+        self.is_whole && self.written == Some(mark)
     }
 
     /// Records that a commit is durable.
@@ -102,30 +141,43 @@ impl MarkFile {
             none => {
                 let path = path(directory);
                 let is_there = storage.exists(&path)?;
-                // Without a sync of the directory: a lost mark only certifies less.
-                none.insert(if is_there { storage.open_write(&path)? } else { storage.create(&path)? })
+                // Without a sync of the directory here: a lost mark only certifies less.
+                none.insert(if is_there { storage.open_write(&path)? } else { storage.create(&path)? }.into())
             }
         };
-        // Set before the write, because a failed write may have reached the file, and `take_back` must then erase it.
-        self.written = Some(mark);
-        Ok(file.write_at(0, &mark.encode(id))?)
+        // Set before the write, because a failed write may have reached the file, and `take_back` must then lower it.
+        (self.written, self.is_whole) = (Some(mark), false);
+        file.write_at(0, &mark.encode(id))?;
+        self.is_whole = true;
+        Ok(())
     }
 
-    /// Erases the mark if it names this commit or a later one, and syncs: after a power cut, a commit that was taken
-    /// back must not count as durable.
+    /// The mark, for a sync, if it was written since the last call. After a failed sync the same bytes are not synced
+    /// again, because the system drops them: the next mark is written first.
+    pub(super) fn take_unsynced(&mut self, storage: &Arc<dyn Storage>, directory: &Path) -> Option<UnsyncedMark> {
+        let (Some(file), true) = (&self.file, self.written != self.synced) else { return None };
+        self.synced = self.written;
+        let is_named = std::mem::replace(&mut self.is_named, true);
+        let directory = (!is_named).then(|| (Arc::clone(storage), directory.to_owned()));
+        Some(UnsyncedMark { file: Arc::clone(file), directory })
+    }
+
+    /// Lowers the mark below this commit if it names the commit or a later one, and syncs: after a power cut, a commit
+    /// that was taken back must not count as durable. The commits before it stay durable.
     ///
     /// # Errors
     /// The disk failed; the mark may still be there.
-    pub(super) fn take_back(&mut self, epoch: u64) -> Result<()> {
+    pub(super) fn take_back(&mut self, epoch: u64, id: DatabaseId) -> Result<()> {
         let (Some(file), Some(mark)) = (&self.file, self.written) else { return Ok(()) };
         // An earlier commit stays durable, and so its mark stays true.
         if mark.epoch < epoch {
             return Ok(());
         }
-        file.write_at(0, &[0; MARK_BYTES])?;
+        let lowered = DurableMark { epoch: epoch - 1, ..mark };
+        file.write_at(0, &lowered.encode(id))?;
         file.sync_data()?;
-        // Cleared last: after an error the mark may still be in the file.
-        self.written = None;
+        // Changed last: after an error the old mark may still be in the file.
+        self.written = Some(lowered);
         Ok(())
     }
 }
@@ -157,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn rolled_back_mark_is_absent_after_any_crash() {
+    fn rolled_back_mark_is_lower_after_any_crash() {
         let (disk, directory) = (FaultStorage::default(), Path::new("db"));
         disk.create_dir(directory).unwrap();
         let mut file = MarkFile::default();
@@ -165,11 +217,35 @@ mod tests {
             file.write(DurableMark { epoch: 10, segment }, &disk, directory, ID).unwrap();
         }
         assert_eq!(DurableMark::read(&disk, directory, ID).unwrap(), Some(DurableMark { epoch: 10, segment: 3 }));
-        file.take_back(11).unwrap();
+        file.take_back(11, ID).unwrap();
         assert_eq!(DurableMark::read(&disk, directory, ID).unwrap(), file.written());
-        file.take_back(10).unwrap();
+        file.take_back(10, ID).unwrap();
+        let lowered = DurableMark { epoch: 9, segment: 3 };
+        let mut num_there = 0;
         for seed in 0..100 {
-            assert_eq!(DurableMark::read(&disk.after_crash(seed), directory, ID).unwrap(), None, "seed {seed}");
+            // Its name may be lost, because no sync of the directory was asked for.
+            let found = DurableMark::read(&disk.after_crash(seed), directory, ID).unwrap();
+            assert!(found.is_none_or(|found| found == lowered), "seed {seed}: {found:?}");
+            num_there += usize::from(found.is_some());
+        }
+        assert!(num_there > 0);
+    }
+
+    #[test]
+    fn synced_mark_survives_every_crash() {
+        let (disk, directory) = (FaultStorage::default(), Path::new("db"));
+        disk.create_dir(directory).unwrap();
+        disk.sync_dir(Path::new("")).unwrap();
+        let storage: Arc<dyn Storage> = Arc::new(disk.clone());
+        let mut file = MarkFile::default();
+        for epoch in 1..4 {
+            let mark = DurableMark { epoch, segment: 1 };
+            file.write(mark, &disk, directory, ID).unwrap();
+            file.take_unsynced(&storage, directory).unwrap().sync().unwrap();
+            assert!(file.take_unsynced(&storage, directory).is_none(), "nothing is left to sync");
+            for seed in 0..40 {
+                assert_eq!(DurableMark::read(&disk.after_crash(seed), directory, ID).unwrap(), Some(mark));
+            }
         }
     }
 }

@@ -535,7 +535,14 @@ impl WalScanner<'_> {
     /// Refuses a WAL that ends before the commit of the mark.
     fn require_marked(&self) -> Result<()> {
         match self.log.mark {
-            Some(mark) if mark.epoch > self.found.through => Err(mark.missing(self.log.place.directory)),
+            Some(mark) if mark.epoch > self.found.through => {
+                let last = self.found.segments.last().map(|segment| {
+                    let lsn = self.found.lsn.filter(|lsn| lsn.number == segment.number);
+                    let offset = lsn.map_or(SEGMENT_HEADER_BYTES, |lsn| lsn.offset);
+                    (segment.number, &*segment.path, offset as u64)
+                });
+                Err(mark.missing(self.log.place.directory, last))
+            }
             _ => Ok(()),
         }
     }

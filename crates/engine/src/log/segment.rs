@@ -6,13 +6,14 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anden_base::storage::{FileIdentity, Storage, StorageFile};
 use anden_snapshots::DatabaseId;
 
+use super::certify::MarkSchedule;
 use super::format::{SEGMENT_HEADER_BYTES, SegmentHeader};
-use super::mark::{DurableMark, MarkFile};
+use super::mark::{DurableMark, MarkFile, UnsyncedMark};
 use super::read::FoundSegment;
 use crate::{Error, Result};
 
@@ -35,7 +36,6 @@ struct SegmentFile {
 pub(super) struct Segment {
     file: SegmentFile,
     pub(super) number: u32,
-    first_epoch: u64,
     /// Bytes of header and records.
     written: u64,
     /// Bytes of the file.
@@ -66,6 +66,9 @@ pub(super) struct WalFiles {
     /// The directory entries of segments below this number are durable.
     named_below: u32,
     mark: MarkFile,
+    schedule: MarkSchedule,
+    /// Bytes that this opening appended.
+    num_appended: u64,
     /// When the directory was last checked before a write.
     pub(super) checked_at: Option<Instant>,
 }
@@ -75,6 +78,8 @@ pub(super) struct Unsynced {
     files: Vec<SegmentFile>,
     /// Segments below this number will be durable; sealed ones need no further sync.
     below: u32,
+    /// Bytes that this opening had appended.
+    num_appended: u64,
     directory: Option<PathBuf>,
     storage: Arc<dyn Storage>,
 }
@@ -135,6 +140,8 @@ impl WalFiles {
             next_number: 1,
             named_below: 1,
             mark,
+            schedule: MarkSchedule::default(),
+            num_appended: 0,
             checked_at: None,
         }
     }
@@ -161,7 +168,7 @@ impl WalFiles {
         self.next_number = number.saturating_add(1);
         let begun = file.identity().map_err(Error::from).and_then(|identity| {
             let file = SegmentFile { identity, file, path: path.clone() };
-            let mut segment = Segment { file, number, first_epoch, written: 0, len: 0 };
+            let mut segment = Segment { file, number, written: 0, len: 0 };
             segment.append(&bytes).map(|()| segment)
         });
         let segment = begun.inspect_err(|_| {
@@ -178,11 +185,11 @@ impl WalFiles {
 
     /// Appends records to the current segment.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        match &mut self.current {
-            Some(segment) => segment.append(bytes),
-            // Without a current segment no record waits, because a snapshot has all.
-            None => Ok(()),
-        }
+        // Without a current segment no record waits, because a snapshot has all.
+        let Some(segment) = &mut self.current else { return Ok(()) };
+        segment.append(bytes)?;
+        self.num_appended += bytes.len() as u64;
+        Ok(())
     }
 
     /// The path and the identity that the current segment must have.
@@ -194,7 +201,9 @@ impl WalFiles {
     /// zeros.
     pub(super) fn take_back(&mut self, epoch: u64, end: u64) -> Result<()> {
         // The mark first: it must not certify a record that is gone.
-        self.mark.take_back(epoch)?;
+        self.mark.take_back(epoch, self.id)?;
+        // The mark may have been lowered, so the next sync raises it at once.
+        self.schedule = MarkSchedule::default();
         let Some(segment) = self.current.as_mut().filter(|segment| segment.written > end) else { return Ok(()) };
         segment.file.file.set_len(end)?;
         (segment.written, segment.len) = (end, end);
@@ -209,7 +218,7 @@ impl WalFiles {
         // A new file also needs its directory entry synced, once.
         let is_named = self.current.as_ref().is_none_or(|segment| segment.number < self.named_below);
         let directory = (!is_named).then(|| self.directory.clone());
-        Unsynced { files, below, directory, storage: Arc::clone(&self.storage) }
+        Unsynced { files, below, num_appended: self.num_appended, directory, storage: Arc::clone(&self.storage) }
     }
 
     /// The paths and identities that the synced files must have, without those removed meanwhile.
@@ -231,15 +240,41 @@ impl WalFiles {
         }
     }
 
-    /// Notes that the record of this epoch is durable; writes the mark if it is the first of its segment. If that
-    /// fails, a missing end of the WAL may go unnoticed.
-    pub(super) fn mark(&mut self, epoch: u64) {
-        let Some(segment) = self.current.as_ref().filter(|segment| segment.first_epoch <= epoch) else { return };
-        let mark = DurableMark { epoch, segment: segment.number };
-        // Later headers certify the commits before them, so one mark in each segment is enough.
-        if self.mark.written().is_none_or(|written| written.segment < mark.segment) {
-            let _ = self.mark.write(mark, &*self.storage, &self.directory, self.id);
+    /// Notes that a sync of this time made the records through this epoch durable. Writes the mark if that is due, or
+    /// if it would be the first one in its segment.
+    pub(super) fn mark(&mut self, epoch: u64, synced: &Unsynced, time: Duration) {
+        let now = Instant::now();
+        let is_due = self.schedule.is_due(synced.num_appended, time, now);
+        let is_first = self.mark.written().is_none_or(|mark| Some(mark.segment) < self.newest_number());
+        // If that fails, damage in the last records may go unnoticed. The commit stands.
+        if (is_due || is_first) && self.mark_now(epoch).is_ok() {
+            self.schedule.has_marked(synced.num_appended, now);
         }
+    }
+
+    /// Writes the mark: the records through this epoch are durable.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub(super) fn mark_now(&mut self, epoch: u64) -> Result<()> {
+        // Without a segment, the manifest certifies all commits.
+        let Some(segment) = self.newest_number() else { return Ok(()) };
+        let mark = DurableMark { epoch, segment };
+        if epoch == 0 || self.mark.has(mark) {
+            return Ok(());
+        }
+        self.mark.write(mark, &*self.storage, &self.directory, self.id)
+    }
+
+    /// The written mark, if a sync of it was not tried yet.
+    pub(super) fn unsynced_mark(&mut self) -> Option<UnsyncedMark> {
+        // Without a segment, the mark has nothing to certify, and closing after a checkpoint saves two syncs.
+        self.newest_number()?;
+        self.mark.take_unsynced(&self.storage, &self.directory)
+    }
+
+    fn newest_number(&self) -> Option<u32> {
+        self.current.as_ref().map(|segment| segment.number).or_else(|| self.closed.back().map(|closed| closed.number))
     }
 
     /// Drops the segments without records younger than `epoch`, with `is_current_old` the current one too. Returns the

@@ -1,15 +1,18 @@
 //! The log thread: writes buffered records, and syncs batched ones in time.
 //!
-//! While commits come, the thread checks every few milliseconds, so that no commit has to wake it. After a while
-//! without work it parks. It is started on first use.
+//! While commits come that wait for no sync, the thread checks every few milliseconds, so that no commit has to wake
+//! it. After a while without work it parks. It is started on first use.
+//!
+//! A parked thread wakes once more after the last sync, to [certify](super::certify) it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anden_base::process::Helpers;
+use parking_lot::MutexGuard;
 
-use super::WalShared;
+use super::{WalShared, WalState};
 use crate::Result;
 
 /// Time after which buffered records are written.
@@ -86,23 +89,41 @@ impl WalShared {
                     return;
                 }
                 state = self.state.lock();
-                if state.sync_at.is_some_and(|at| at < looks_at) {
-                    // A new deadline comes before the next look.
-                    continue;
-                }
             } else if state.sync_at.is_none() {
                 num_idle_looks += 1;
             }
-            if num_idle_looks >= MAX_IDLE_LOOKS {
-                num_idle_looks = 0;
-                state.looks_at = None;
-                self.wake.wait(&mut state);
+            // Last, because commits wait for the work above. Not only without such work, which may never pause.
+            if state.certify.is_some_and(|deadline| deadline.at() <= now) {
+                // Cleared before the sync, as above.
+                state.certify = None;
+                drop(state);
+                self.certify_if_possible();
+                state = self.state.lock();
+                continue;
+            }
+            if state.sync_at.is_some_and(|at| at < looks_at) {
+                // A new deadline comes before the next look.
+                continue;
+            }
+            if num_idle_looks >= MAX_IDLE_LOOKS && state.sync_at.is_none() {
+                self.park(&mut state);
             } else {
                 state.looks_at = Some(looks_at);
                 self.wake.wait_until(&mut state, looks_at);
             }
             // While awake, the thread checks the state before it waits, so no commit needs to wake it.
             state.looks_at = Some(Instant::now());
+        }
+    }
+
+    /// Waits until a commit wakes the thread, or until the last sync is to be certified.
+    fn park(&self, state: &mut MutexGuard<'_, WalState>) {
+        state.looks_at = None;
+        match state.certify {
+            Some(deadline) => {
+                self.wake.wait_until(state, deadline.at());
+            }
+            None => self.wake.wait(state),
         }
     }
 }

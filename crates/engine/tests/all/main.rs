@@ -16,6 +16,7 @@ mod edge_properties;
 mod edge_updates;
 mod failed_batches;
 mod finding;
+mod full_disk;
 mod histories;
 mod hooked;
 mod lama_model;

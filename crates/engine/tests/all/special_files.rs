@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anden_base::parallel::Pool;
 use anden_base::progress::Silent;
-use anden_engine::{AppendOptions, Changes, Engine, GraphOptions, MergeScope, Missing, Update};
+use anden_engine::{AppendOptions, Changes, Engine, GraphOptions, MergeScope, Missing, Retention, Update};
 use anden_graph::Graph;
 
 /// Environment variable that makes a copy of this program try everything in this folder.
@@ -98,7 +98,7 @@ fn places(template: &Path) -> Vec<String> {
 
 /// Whether a reader opens the name.
 fn is_read(name: &str) -> bool {
-    name != "LOCK" && !name.starts_with("tmp-") && name != "delta-000099"
+    !["LOCK", "RESERVE", "delta-000099"].contains(&name) && !name.starts_with("tmp-")
 }
 
 fn try_everything(folder: &Path) {
@@ -136,7 +136,8 @@ fn try_everything(folder: &Path) {
                     refreshed => refused("a refresh", refreshed.map(drop)),
                 }
                 assert_eq!(reader.view().unwrap().num_edges(), num_edges, "{name}");
-                open("a writer", true, &|| Engine::open(&db));
+                // A writer does without a reserve.
+                open("a writer", name != "RESERVE", &|| Engine::open(&db));
                 let after = fs::symlink_metadata(db.join(name)).unwrap().file_type();
                 assert_eq!((after.is_fifo(), after), (before.is_fifo(), before), "{name} is {found} still");
                 assert_eq!(fs::read_to_string(&outside).unwrap(), OUTSIDE, "{name}");
@@ -176,4 +177,19 @@ fn no_special_file_is_followed_or_waited_for() {
     reading.join().unwrap();
     assert!(child.wait().unwrap().success(), "{last}");
     assert!(num_cases > 150, "{num_cases} cases");
+}
+
+/// Retention that cannot ask for leases drops nothing, and says so.
+#[test]
+fn retention_needs_the_file_of_leases() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("db");
+    let database = Engine::create(&db, GraphOptions::default()).unwrap();
+    database.checkpoint(None).unwrap();
+    fs::create_dir(db.join("LEASES")).unwrap();
+    let refused = database.retain(Retention::Last(1)).unwrap_err().to_string();
+    assert!(refused.contains("LEASES"), "{refused}");
+    assert_eq!((database.snapshots().len(), database.retention()), (2, Retention::All));
+    fs::remove_dir(db.join("LEASES")).unwrap();
+    assert_eq!(database.retain(Retention::Last(1)).unwrap(), [1]);
 }

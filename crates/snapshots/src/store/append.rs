@@ -9,6 +9,7 @@ use anden_graph::property::{PropertyColumn, PropertySchema, PropertyType};
 
 use super::deltas::estimated_bytes;
 use super::draft::Draft;
+use super::retention::given_up_at_append;
 use super::{SnapshotInfo, Store, check_name};
 use crate::chain::{ChainVersion, DeltaRef};
 use crate::changes::ChangedArc;
@@ -117,7 +118,7 @@ impl Store {
         let mut longer = manifest.chain.clone();
         longer.versions.push(version.clone());
         // Held until the manifest is published, so that no lease is taken meanwhile.
-        let unleased = self.unleased_of(&longer.given_up(manifest.retention, version.unix_time));
+        let unleased = self.unleased_of(&given_up_at_append(&longer, manifest.retention, version.unix_time));
         let given_up = &unleased.numbers;
         let new_bytes = estimated_bytes(changes, &self.options);
         // The new delta has no file yet, so its size is estimated.

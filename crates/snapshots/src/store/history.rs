@@ -10,7 +10,6 @@ use super::counts::{changed_pages, net_page};
 use super::{Store, check_name};
 use crate::changes::{ChangedArc, ComposeScratch, ListEntries, PageChanges};
 use crate::delta::{Delta, net_deaths, net_properties};
-use crate::options::Retention;
 use crate::property::PropertyChanges;
 use crate::table::PAGE_VERTICES;
 use crate::{Error, Result};
@@ -151,6 +150,10 @@ impl Store {
     /// [`Error::NoSnapshot`]; [`Error::Leased`]; no snapshot would be left; as [`append`](Self::append).
     pub fn drop_snapshots(&self, numbers: &[u32], progress: &dyn Progress) -> Result<()> {
         let _span = tracing::info_span!("drop", snapshots = ?numbers).entered();
+        self.freeing(0, || self.drop_once(numbers, progress))
+    }
+
+    fn drop_once(&self, numbers: &[u32], progress: &dyn Progress) -> Result<()> {
         let mut draft = self.begin()?;
         // All numbers are checked first: on an error, none is dropped.
         for &number in numbers {
@@ -192,34 +195,6 @@ impl Store {
         draft.publish(manifest)?;
         tracing::info!(number, ?name, "renamed a snapshot");
         Ok(())
-    }
-
-    /// Sets the retention rule, which then applies to each new snapshot. Drops the snapshots that it does not keep, and
-    /// returns their numbers. Snapshots with a [lease](Self::lease) stay until a later snapshot finds them without one.
-    ///
-    /// Cost: as [`drop_snapshots`](Self::drop_snapshots).
-    ///
-    /// # Errors
-    /// The rule keeps no snapshot; as [`append`](Self::append).
-    pub fn retain(&self, retention: Retention) -> Result<Vec<u32>> {
-        if retention == Retention::Last(0) {
-            return Err(Error::Input("a database keeps at least its last snapshot".into()));
-        }
-        let _span = tracing::info_span!("retention", ?retention).entered();
-        let mut draft = self.begin()?;
-        let mut manifest = draft.state.manifest.clone();
-        let unleased = self.unleased_of(&manifest.chain.given_up(retention, self.time()));
-        let given_up = &unleased.numbers;
-        manifest.retention = retention;
-        // Without a change, no manifest is written.
-        if manifest == draft.state.manifest && given_up.is_empty() {
-            return Ok(Vec::new());
-        }
-        let plan = manifest.chain.without(given_up);
-        manifest.chain = draft.carry_out(plan, None)?;
-        draft.publish(manifest)?;
-        tracing::info!(?retention, dropped = ?given_up, "set the retention of snapshots");
-        Ok(unleased.numbers)
     }
 }
 

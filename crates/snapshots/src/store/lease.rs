@@ -111,7 +111,7 @@ impl Store {
         })
     }
 
-    fn unleased(&self, numbers: &[u32]) -> Result<Droppable> {
+    pub(super) fn unleased(&self, numbers: &[u32]) -> Result<Droppable> {
         if numbers.is_empty() {
             return Ok(Droppable { numbers: Vec::new(), _held: None });
         }

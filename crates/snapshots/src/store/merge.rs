@@ -70,13 +70,17 @@ impl Store {
     /// The graph is damaged, the merge was cancelled, the handle is read-only or poisoned, or the disk failed. The
     /// database is then unchanged.
     pub fn merge(&self, scope: MergeScope, pool: &Pool, progress: &dyn Progress) -> Result<MergeReport> {
-        match scope {
+        let least = match scope {
+            MergeScope::All => base_bytes(&self.state().manifest),
+            MergeScope::Newest(_) => 0,
+        };
+        self.freeing(least, || match scope {
             MergeScope::All => {
                 let merging = self.merging.lock();
                 self.merge_all(&merging, self.memory(), pool, progress)
             }
             MergeScope::Newest(num_deltas) => self.begin()?.merge_newest(num_deltas),
-        }
+        })
     }
 
     /// Merges all deltas if enough changed since the last merge, within four times the bytes that were loaded and
@@ -95,7 +99,10 @@ impl Store {
             return Ok(None);
         }
         // The caller's own change succeeded, so a lack of memory for maintenance is no error.
-        match self.merge_all(&merging, self.memory().map(|memory| memory / MAINTENANCE_SHARE), pool, progress) {
+        let merged = self.merge_all(&merging, self.memory().map(|memory| memory / MAINTENANCE_SHARE), pool, progress);
+        // The database may have grown since the last one.
+        self.renew_reserve();
+        match merged {
             Err(Error::Memory { .. }) => Ok(None),
             merged => merged.map(Some),
         }
@@ -179,14 +186,17 @@ fn needs_merge(state: &PublishedState) -> bool {
     if num_changed < MIN_CHANGED_ARCS || num_changed < num_arcs / MERGE_SHARE {
         return false;
     }
-    let base_bytes: u64 =
-        manifest.files.iter().filter(|file| crate::names::is_base(&file.name)).map(|file| file.len).sum();
+    let base_bytes = base_bytes(manifest);
     let delta_bytes: u64 = steps.iter().map(|(delta, _)| delta.num_bytes()).sum();
     // Merges write whole graphs, so all writing is bounded by the user's own bytes.
     let allowed = manifest.bytes_loaded.saturating_mul(WRITE_AMPLIFICATION);
     let is_allowed = manifest.bytes_written.saturating_add(base_bytes).saturating_add(delta_bytes) <= allowed;
     // Bases alone would cost more than all else that is written for a change if they were due earlier.
     is_allowed || num_changed >= num_arcs
+}
+
+fn base_bytes(manifest: &Manifest) -> u64 {
+    manifest.files.iter().filter(|file| crate::names::is_base(&file.name)).map(|file| file.len).sum()
 }
 
 /// The base of a version, not yet part of the database.
