@@ -11,9 +11,11 @@ use crate::snapshot::{SnapshotInfo, SnapshotTag, require_short};
 use crate::{Database, Error, Result};
 
 pub use anden_engine::{
-    AppendOptions, AppendReport, Applied, Changes, Committed, EdgeAction, EdgeId, EdgeWeight, ExpectedGraph,
-    ExpectedWeights, Maintenance, NewEdge, Update,
+    AddedEdge, AppendOptions, AppendReport, Applied, Change, Changes, Committed, EdgeAction, EdgeId, EdgeWeight,
+    ExpectedGraph, ExpectedWeights, Maintenance, NewEdge, PropertyOf, Update,
 };
+
+pub use crate::change_feed::{ChangeFeed, ChangeSet};
 
 /// Options of [`Database::apply_file`].
 #[derive(Clone, Debug, PartialEq, Eq)]

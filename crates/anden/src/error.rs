@@ -74,6 +74,16 @@ pub enum Error {
         /// The message.
         reason: Reason,
     },
+    /// The WAL lacks the commits after an epoch, so its changes cannot be given from there. Begin again from a backup or a
+    /// copy, and keep more of the WAL ([`Database::set_keep_wal`](crate::Database::set_keep_wal)).
+    EpochGone {
+        /// The epoch from which the changes were wanted.
+        since: u64,
+        /// The least later epoch from which the WAL has changes, or the last epoch.
+        oldest: u64,
+        /// The message.
+        reason: Reason,
+    },
     /// Another process has the database open for writing, or holds a lease on the snapshot; or the process forked.
     Locked(Reason),
     /// This handle cannot commit: a sync failed, a commit panicked, a batch failed half way, or another process
@@ -235,6 +245,7 @@ impl Error {
             Self::NotFound { reason, .. }
             | Self::UniqueViolation { reason, .. }
             | Self::OtherVersion { reason, .. }
+            | Self::EpochGone { reason, .. }
             | Self::InvalidInput(reason)
             | Self::Exists(reason)
             | Self::ReadOnly(reason)
@@ -414,6 +425,7 @@ impl From<anden_engine::Error> for Error {
             Failed::NoProperty { name: property, .. } | Failed::NoValueToRemove { property, .. } => {
                 Self::not_found(NotFound::Property(property), text)
             }
+            Failed::EpochGone { since, oldest } => Self::EpochGone { since, oldest, reason: text.into() },
             Failed::ReadOnly { .. } => Self::ReadOnly(text.into()),
             Failed::Conflict { .. } => Self::Conflict(text.into()),
             Failed::UniqueViolation { property, key, holder, .. } => {

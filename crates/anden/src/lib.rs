@@ -20,7 +20,7 @@
 //! - [`load`] and [`export`]: files;
 //! - [`property`]: values, types and indexes;
 //! - [`job`], [`query`] and [`tables`]: the table of algorithms, and answers;
-//! - [`changes`] and [`snapshot`]: options and reports of changes, and of versions and their backups;
+//! - [`changes`] and [`snapshot`]: options, reports and the feed of changes, and of versions and their backups;
 //! - [`error`], [`session`] and [`stats`]: kinds of failures, shared threads, counters.
 
 #![forbid(unsafe_code)]
@@ -43,6 +43,7 @@ pub mod tables;
 
 mod analysis;
 mod cache;
+mod change_feed;
 mod csr;
 mod database;
 mod degrees;

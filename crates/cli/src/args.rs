@@ -25,7 +25,7 @@ pub use live::{ApplyArgs, CheckpointArgs};
 pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadHeader, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
 pub use make::{GenerateArgs, GenerateCommon, GeneratorShape};
 pub use run::{PrepareArgs, RunArgs};
-pub use stats::StatsArgs;
+pub use stats::{StatsArgs, TailArgs};
 pub use versions::{AppendArgs, DiffArgs, DropArgs, KindArgs, MergeArgs, RenameArgs, RetainArgs};
 
 const TOP_EXAMPLES: &str = "\
@@ -89,6 +89,7 @@ pub enum Verb {
     Append(AppendArgs),
     Info(InfoArgs),
     Stats(StatsArgs),
+    Tail(TailArgs),
     Run(RunArgs),
     Prepare(PrepareArgs),
     Query(QueryArgs),

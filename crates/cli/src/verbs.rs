@@ -21,6 +21,7 @@ mod rows;
 mod run;
 mod snapshots;
 mod stats;
+mod tail;
 mod verify;
 mod versions;
 
@@ -48,6 +49,7 @@ pub fn execute(cli: Cli) -> Result {
         Verb::Load(args) => load::execute(global, &args),
         Verb::Info(args) => info::execute(global, &args),
         Verb::Stats(args) => stats::execute(global, &args),
+        Verb::Tail(args) => tail::execute(global, &args),
         Verb::Run(args) => run::execute(global, &args),
         Verb::Prepare(args) => prepare::execute(global, &args),
         Verb::Query(args) => query::execute(global, &args),

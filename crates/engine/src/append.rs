@@ -1,6 +1,6 @@
 //! Appends: changes become a new snapshot at once.
 //!
-//! Edges to add and remove are read, and their keys become ids ([`requests`], [`ids`]). As a [`ChangeSet`] they then
+//! Edges to add and remove are read, and their keys become ids ([`requests`], [`ids`]). As a [`AppendSet`] they then
 //! take the path of all changes, but skip WAL and memtable.
 //!
 //! The work grows with the changes, not with the graph. The exception: removing a vertex from a directed graph without
@@ -34,7 +34,7 @@ use self::ids::{Resolved, Unknown, resolve};
 use self::properties::{joined_schema, vertex_rows};
 use self::requests::{AppendContext, Requests, added_by, read_source, removed_by};
 use self::vertices::RemovedVertices;
-use crate::live::{AddedRows, ChangeSet, VertexValues, WrittenSnapshot, num_edges_of};
+use crate::live::{AddedRows, AppendSet, VertexValues, WrittenSnapshot, num_edges_of};
 use crate::load::{Duplicates, Expand, IdOrder, InputReport, LoadBudget, note_on_repeated};
 use crate::phases::TracedPhases;
 use crate::{Engine, Error, Result};
@@ -247,7 +247,7 @@ impl<'a> Append<'a> {
         let guard = live.write_guard_at_snapshot(store)?;
         progress.stage("map keys", None);
         // Nothing lies over the newest snapshot now, so it has all ids and values.
-        let (set, asked) = self.change_set(&store.view()?, added, removed, expand)?;
+        let (set, asked) = self.append_set(&store.view()?, added, removed, expand)?;
         progress.check()?;
         progress.stage("change", None);
         let written = guard.append(store, set, tag, pool, progress)?;
@@ -257,13 +257,13 @@ impl<'a> Append<'a> {
     }
 
     /// The changes relative to `view`.
-    fn change_set(
+    fn append_set(
         &self,
         view: &SnapshotView,
         mut added: Requests,
         mut removed: Requests,
         expand: Expand,
-    ) -> Result<(ChangeSet, Asked)> {
+    ) -> Result<(AppendSet, Asked)> {
         let Self { pool, progress, .. } = *self;
         let Resolved { vertex_bound, new_keys, .. } = resolve(&mut added, view, Unknown::Create, pool)?;
         resolve(&mut removed, view, Unknown::Ignore, pool)?;
@@ -302,7 +302,7 @@ impl<'a> Append<'a> {
         let asked = Asked { num_edges, num_repeated, num_missing };
         let RemovedVertices { vertices: removed_vertices, .. } = removed_vertices;
         let removed = removed.entries;
-        let set = ChangeSet { vertex_bound, new_keys, removed_vertices, removed, added, vertices, properties, rows };
+        let set = AppendSet { vertex_bound, new_keys, removed_vertices, removed, added, vertices, properties, rows };
         Ok((set, asked))
     }
 }

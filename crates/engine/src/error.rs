@@ -184,6 +184,17 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
+    /// The WAL lacks the commit after an epoch, so the change feed cannot go on from there.
+    #[error(
+        "cannot give the changes since epoch {since}: the WAL has only those since epoch {oldest}; begin again from a \
+         backup or a copy of epoch {oldest} or later, and keep more of the WAL: `anden retain --keep-wal`"
+    )]
+    EpochGone {
+        /// The epoch from which the changes were wanted.
+        since: u64,
+        /// The least later epoch from which the WAL has changes, or the last epoch.
+        oldest: u64,
+    },
     /// A fault of this program: a thread panicked, or two of its parts disagree.
     #[error("internal error: {what}; please report it")]
     Internal {
@@ -437,6 +448,7 @@ impl Error {
             | Self::TooMany { .. }
             | Self::Options { .. }
             | Self::Memory { .. }
+            | Self::EpochGone { .. }
             | Self::ReadOnly { .. } => ErrorKind::InvalidInput,
         }
     }

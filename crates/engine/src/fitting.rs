@@ -60,6 +60,16 @@ impl From<f64> for EdgeWeight {
 }
 
 impl EdgeWeight {
+    /// The weight that has these bits in a graph.
+    pub(crate) fn of_bits(bits: u64, weight_type: WeightType) -> Self {
+        match weight_type {
+            WeightType::U32 => Self::Integer(u32::of_bits(bits).into()),
+            WeightType::I64 => Self::Integer(i64::of_bits(bits)),
+            WeightType::F32 => Self::Real(f32::of_bits(bits).into()),
+            WeightType::F64 => Self::Real(f64::of_bits(bits)),
+        }
+    }
+
     /// The weight in the type of a graph, as bits.
     fn bits(self, weight_type: WeightType) -> Option<u64> {
         match (weight_type, self) {

@@ -8,6 +8,7 @@
 
 mod append;
 mod backup;
+mod change_feed;
 mod commit;
 mod commit_queue;
 mod database;
@@ -37,12 +38,16 @@ pub use backup::{
     BackupOptions, BackupReport, BackupTarget, RepairReport, RestoreOptions, RestoreReport, repair, repair_in, restore,
     restore_in,
 };
+pub use change_feed::RecordFeed;
 pub use commit::{CommitReceipt, ExclusiveCommit, PendingCommit};
 pub use commit_queue::{CommitLatencies, CommitStats, Committed, Histogram, NewEdge, Sequence};
 pub use database::Engine;
 pub use error::{ElementKey, Error, ErrorKind, PropertyOf, Result};
 pub use fitting::{EdgeWeight, integer_key};
-pub use live::{Applied, EdgeAction, EdgeId, LiveStats, MaintenanceHold, Missing, NewValue, Update, sought_value};
+pub use live::{
+    AddedEdge, Applied, Change, CommitRecord, EdgeAction, EdgeId, LiveStats, MaintenanceHold, Missing, NewValue,
+    Update, sought_value,
+};
 pub use load::{Duplicates, IdOrder, InputReport, LoadOptions, LoadReport, SnapshotBy, SnapshotPeriod, Spread};
 pub use log::Durability;
 pub use observer::CommitObserver;

@@ -13,13 +13,14 @@
 //! To become a snapshot, the memtable turns *immutable*. Later commits go to a new memtable, effective over snapshot and
 //! immutable memtable together. The new memtable lies over the new snapshot unchanged.
 
+mod append_set;
 mod apply;
 mod background;
 mod batch;
 mod below;
 mod budget;
 mod bulk;
-mod change_set;
+mod changes;
 mod checkpoint;
 mod delta;
 mod edges;
@@ -39,6 +40,7 @@ mod update;
 mod values;
 mod version;
 mod vertices;
+mod wal;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -50,10 +52,11 @@ use anden_memtable::AdjacencyTable;
 use anden_snapshots::{Direction, GraphOptions, OverlayBase, PinnedFiles, SnapshotTag, SnapshotView, Store, WorkStats};
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
+pub(crate) use append_set::{AddedRows, AppendSet, VertexValues};
 pub(crate) use apply::EdgeUpdate;
 pub use background::MaintenanceHold;
 pub(crate) use background::{Background, checkpoint_bytes};
-pub(crate) use change_set::{AddedRows, ChangeSet, VertexValues};
+pub use changes::{AddedEdge, Change, CommitRecord};
 pub(crate) use checkpoint::{WrittenSnapshot, num_edges_of};
 pub(crate) use group::CommitGroup;
 pub(crate) use pairs::{BatchInput, EdgePairs};
@@ -114,6 +117,8 @@ pub(crate) struct Live {
     log: Option<Log>,
     /// The default durability of commits.
     durability: SharedDurability,
+    /// In a reader: the epoch through which its WAL was durable, as far as records and mark tell.
+    certified: AtomicU64,
     /// In a reader: the LSN up to which another process's WAL is shown.
     lsn: Mutex<Option<Lsn>>,
     /// The figures of the memtable at the last call of `stats`.
@@ -150,6 +155,8 @@ pub struct LiveStats {
     pub background_error: Option<String>,
     /// Bytes of the WAL's files.
     pub log_bytes: u64,
+    /// Of these, bytes of files that a snapshot covers, kept for the change feed.
+    pub retained_log_bytes: u64,
     /// Commits that were logged since the database was opened.
     pub logged_commits: u64,
     /// Bytes of their records that were written to the WAL's files since then.
@@ -220,7 +227,12 @@ impl Live {
         let _span = tracing::info_span!("recovery", epoch = store.epoch()).entered();
         let begin = Instant::now();
         let mut live = Self::new(store.epoch());
-        let owner = LogOwner { storage: Arc::clone(store.storage()), id: store.id(), lock: Arc::clone(store.lock()?) };
+        let owner = LogOwner {
+            storage: Arc::clone(store.storage()),
+            id: store.id(),
+            lock: Arc::clone(store.lock()?),
+            keep_bytes: store.keep_wal(),
+        };
         let mut replay = WalReplay::new(&live, store);
         let log = Log::open(owner, store.path(), store.epoch(), &mut |group| replay.add(group))?;
         let records = replay.finish()?;
@@ -236,7 +248,7 @@ impl Live {
     /// # Errors
     /// As [`LogPlace::hold`].
     pub(crate) fn hold_log<'a>(&self, store: &'a Store) -> Result<HeldLog<'a>> {
-        LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() }.hold()
+        LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() }.hold(store.epoch())
     }
 
     /// Pins the files of `store`, and opens the WAL that belongs to them. Returns both, and the epoch of the last
@@ -288,10 +300,15 @@ impl Live {
         replay.memory = memory;
         // Taken out: after an error, the next call reads the whole WAL again.
         let lsn = self.lsn.lock().take();
-        let read = log.read_on(self.epoch(), lsn, &mut |group| replay.add(group));
+        let mut certified = log.certified();
+        let read = log.read_on(self.epoch(), lsn, &mut |group| {
+            certified = certified.max(group.synced_through);
+            replay.add(group)
+        });
         match read.and_then(|lsn| Ok((lsn, replay.finish()?))) {
             Ok((lsn, records)) => {
                 *self.lsn.lock() = lsn;
+                self.certified.fetch_max(certified, Ordering::Relaxed);
                 tracing::debug!(epoch = self.epoch(), records, "read the WAL on");
                 Ok(())
             }
@@ -325,21 +342,6 @@ impl Live {
         }
     }
 
-    /// Reads and checks the whole WAL in the directory of `store`.
-    ///
-    /// # Errors
-    /// As [`LogPlace::read`].
-    pub(crate) fn verify_log(&self, store: &Store) -> Result<()> {
-        // The write guard keeps commits from appending meanwhile.
-        let _guard = self.write_guard();
-        if let Some(log) = &self.log {
-            log.write()?;
-            let place = LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() };
-            place.read(store.epoch(), &mut |_| Ok(()))?;
-        }
-        Ok(())
-    }
-
     /// The default durability of commits.
     pub(crate) fn durability(&self) -> Durability {
         self.durability.get()
@@ -353,13 +355,6 @@ impl Live {
     /// Whether commits go to a WAL.
     pub(crate) fn has_log(&self) -> bool {
         self.log.is_some()
-    }
-
-    /// Removes the WAL segments whose commits are in a snapshot.
-    fn trim_log(&self, store: &Store) {
-        if let Some(log) = &self.log {
-            log.remove_through(store.epoch());
-        }
     }
 
     fn set_epoch(&self, epoch: u64) {
@@ -473,6 +468,7 @@ impl Live {
         let log = self.log.as_ref().map_or_else(LogStats::default, Log::stats);
         LiveStats {
             log_bytes: log.num_bytes,
+            retained_log_bytes: log.num_retained_bytes,
             logged_commits: log.num_groups,
             log_written_bytes: log.num_written_bytes,
             log_syncs: log.num_syncs,

@@ -10,11 +10,12 @@
 //! reopened.
 //!
 //! Records follow each other without a gap, within a segment and across segments. Segments that a snapshot covers are
-//! removed.
+//! removed, the oldest first, down to the bytes that the database keeps for its change feed.
 
 mod certify;
 mod copy;
 mod durability;
+mod feed;
 mod format;
 mod mark;
 mod read;
@@ -34,6 +35,7 @@ use parking_lot::{Condvar, Mutex};
 pub(crate) use copy::SegmentCopy;
 pub use durability::Durability;
 pub(crate) use durability::SharedDurability;
+pub(crate) use feed::LogFeed;
 pub(crate) use mark::mark_bytes;
 pub(crate) use read::{HeldLog, LogPlace, LoggedGroup, Lsn, ReadFaults, WalScan};
 
@@ -64,6 +66,8 @@ pub(crate) struct Log {
 pub(crate) struct LogStats {
     /// The bytes of its files.
     pub(crate) num_bytes: u64,
+    /// Of these, the bytes of files that a snapshot covers.
+    pub(crate) num_retained_bytes: u64,
     /// Records that were appended and not taken back.
     pub(crate) num_groups: u64,
     /// Bytes of records that were written to its files.
@@ -83,6 +87,8 @@ pub(crate) struct LogOwner {
     pub(crate) id: DatabaseId,
     /// Poisoned once the content of the disk is unknown.
     pub(crate) lock: Arc<WriterLock>,
+    /// Bytes of segments that stay although a snapshot covers them.
+    pub(crate) keep_bytes: u64,
 }
 
 /// `syncing` is locked before `syncing_mark`, that before `files`, and `files` before `state`.
@@ -153,14 +159,19 @@ impl Log {
         after: u64,
         replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
     ) -> Result<Self> {
-        let LogOwner { storage, id, lock } = owner;
+        let LogOwner { storage, id, lock, keep_bytes } = owner;
         let place = LogPlace { storage: &*storage, directory, id };
         let mut found = place.read(after, replay)?;
         // Reading takes time: the directory must still be this writer's before the first change.
         lock.check()?;
         // The first change on the disk. Damage has returned an error before.
         cut_torn_tail(place, &mut found)?;
-        let mut files = WalFiles::new(storage, directory, id);
+        let older = place.older_than(found.first_number)?;
+        let mut files = WalFiles::new(Arc::clone(&storage), directory, id);
+        for (number, path) in older {
+            let num_bytes = storage.file_len(&path)?;
+            files.retain(number, path, num_bytes);
+        }
         let through = found.through;
         let has_records = !found.segments.is_empty();
         files.follow(std::mem::take(&mut found.segments), found.generation, found.number);
@@ -186,7 +197,7 @@ impl Log {
         });
         let this = Self { thread: LogThread::new(Arc::clone(&shared)), shared };
         // A crash may have left segments that the manifest covers.
-        this.remove_through(after);
+        this.remove_through(after, keep_bytes);
         // All records are durable now, and perhaps no header or mark says so for the last ones.
         if has_records {
             this.shared.certify_if_possible();
@@ -273,9 +284,9 @@ impl Log {
         self.shared.state.lock().place = None;
     }
 
-    /// Removes the segments without records younger than `epoch`, the manifest's. A file that cannot be removed now is
-    /// removed at the next opening.
-    pub(crate) fn remove_through(&self, epoch: u64) {
+    /// Removes segments without records younger than `epoch`, the manifest's, except the youngest of them up to
+    /// `keep_bytes`. A file that cannot be removed now is removed at the next opening.
+    pub(crate) fn remove_through(&self, epoch: u64, keep_bytes: u64) {
         let mut files = self.shared.files.lock();
         let mut state = self.shared.state.lock();
         let is_current_old = state.last_epoch <= epoch;
@@ -290,7 +301,7 @@ impl Log {
         state.synced_through = state.synced_through.max(epoch);
         drop(state);
         let storage = Arc::clone(&files.storage);
-        let paths = files.take_through(epoch, is_current_old);
+        let paths = files.take_through(epoch, is_current_old, keep_bytes);
         let num_kept = files.written_bytes() + self.shared.state.lock().pending.len() as u64;
         self.shared.kept_bytes.store(num_kept, Ordering::Relaxed);
         // Commits need the files, but not the removals below.
@@ -312,19 +323,37 @@ impl Log {
         self.shared.write()
     }
 
+    /// Writes the buffered records and makes all durable.
+    ///
+    /// # Errors
+    /// The disk failed. After a failed sync, nothing can be appended any more.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.shared.write()?;
+        self.shared.sync()
+    }
+
     /// Bytes that recovery would have to read.
     pub(crate) fn kept_bytes(&self) -> u64 {
         self.shared.kept_bytes.load(Ordering::Relaxed)
     }
 
+    /// The epoch through which all records are durable, in the WAL or in a snapshot.
+    pub(crate) fn synced_through(&self) -> u64 {
+        self.shared.state.lock().synced_through
+    }
+
     pub(crate) fn stats(&self) -> LogStats {
-        let num_bytes = self.shared.files.lock().num_bytes();
+        let (num_bytes, num_retained_bytes) = {
+            let files = self.shared.files.lock();
+            (files.num_bytes(), files.retained_bytes())
+        };
         let (num_written_bytes, failure) = {
             let state = self.shared.state.lock();
             (state.num_written_bytes, state.failure.clone())
         };
         LogStats {
             num_bytes,
+            num_retained_bytes,
             num_groups: self.shared.num_groups.load(Ordering::Relaxed),
             num_written_bytes,
             num_syncs: self.shared.num_syncs.load(Ordering::Relaxed),

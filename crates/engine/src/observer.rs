@@ -78,7 +78,7 @@ impl CommitObserver {
     fn read_on(&mut self) -> Result<bool> {
         let store = &self.store;
         let place = LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() };
-        let log = place.hold();
+        let log = place.hold(store.epoch());
         // If the manifest is the newest one once all segments are open, none is missing.
         if store.refresh()? {
             return Ok(false);
@@ -91,6 +91,16 @@ impl CommitObserver {
         })?;
         self.epoch = last;
         Ok(true)
+    }
+
+    /// As [`Engine::oldest_epoch`](crate::Engine::oldest_epoch).
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn oldest_epoch(&self) -> Result<u64> {
+        let store = &self.store;
+        let place = LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() };
+        place.oldest_epoch(store.epoch())
     }
 
     /// The number of WAL files, and their bytes with preallocated space.

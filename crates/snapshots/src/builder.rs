@@ -267,6 +267,7 @@ impl StoreBuilder {
             bytes_loaded: num_bytes,
             bytes_written: num_bytes,
             retention: Retention::All,
+            keep_wal: 0,
             files,
             base: FIRST,
             dictionary: dictionary.file.iter().map(|_| FIRST).collect(),

@@ -69,6 +69,8 @@ pub(crate) struct Manifest {
     /// Bytes of all files that were ever written.
     pub bytes_written: u64,
     pub retention: Retention,
+    /// Bytes of WAL segments that stay although a snapshot has their commits.
+    pub keep_wal: u64,
     /// Every file of the database.
     pub files: Vec<FileRecord>,
     /// Number of the base, in the names of its files.
@@ -106,6 +108,7 @@ impl Manifest {
         };
         body.u8(rule);
         body.u32(amount);
+        body.u64(self.keep_wal);
         body.u32(self.files.len() as u32);
         for file in &self.files {
             body.u32(file.kind as u32);
@@ -170,6 +173,7 @@ impl Manifest {
             (3, days) => Retention::Days(days),
             _ => return None,
         };
+        let keep_wal = decoder.u64()?;
         let files = list(decoder, FileRecord::decode)?;
         let (base, anchor) = (decoder.u32()?, decoder.u32()?);
         let dictionary = list(decoder, Decoder::u32)?;
@@ -195,6 +199,7 @@ impl Manifest {
             bytes_loaded,
             bytes_written,
             retention,
+            keep_wal,
             files,
             base,
             dictionary,
@@ -430,6 +435,7 @@ mod tests {
             bytes_loaded: 123,
             bytes_written: 456,
             retention: Retention::Days(7),
+            keep_wal: 1 << 30,
             files: Vec::new(),
             base: 2,
             dictionary: vec![2, 4],

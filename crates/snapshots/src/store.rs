@@ -10,6 +10,7 @@ mod draft;
 mod history;
 mod index;
 mod info;
+mod kept_wal;
 mod lease;
 mod lock;
 mod merge;

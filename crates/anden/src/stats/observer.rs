@@ -53,6 +53,10 @@ pub struct Observation {
     pub log_segments: usize,
     /// Bytes of the WAL's files, with preallocated space.
     pub log_bytes: u64,
+    /// Limit of the bytes of segments that stay for the change feed.
+    pub keep_wal: u64,
+    /// The least epoch from which the WAL has all changes.
+    pub oldest_epoch: u64,
     /// Bytes of all files in the directory.
     pub disk_bytes: u64,
     /// The process that has the database open for writing.
@@ -113,6 +117,8 @@ impl Observer {
             files,
             log_segments,
             log_bytes,
+            keep_wal: store.keep_wal(),
+            oldest_epoch: self.0.oldest_epoch()?,
             disk_bytes: self.0.disk_bytes()?,
             writer: store.lock_holder()?,
             leases: store.leases()?,
@@ -144,6 +150,8 @@ impl Observation {
         text.gauges("anden_file_bytes", "Bytes of the files of snapshots, by kind.", of_kinds(|files| files.bytes));
         text.gauge("anden_wal_segments", "Segments of the WAL.", self.log_segments);
         text.gauge("anden_wal_bytes", "Bytes of the WAL's files.", self.log_bytes);
+        let help = "Epoch from which the WAL has all changes.";
+        text.gauge("anden_wal_oldest_epoch", help, self.oldest_epoch);
         text.gauge("anden_disk_bytes", "Bytes of all files in the directory.", self.disk_bytes);
         let has_writer = u8::from(self.writer.is_some());
         text.gauge("anden_writer_present", "1 while a process has the database open for writing.", has_writer);

@@ -78,6 +78,8 @@ fn add_live(text: &mut Exposition, live: &LiveStats) {
     text.gauge("anden_memtable_edges_added", "Edges that the memtable adds.", live.added);
     text.gauge("anden_memtable_edges_removed", "Edges that the memtable removes.", live.removed);
     text.gauge("anden_wal_bytes", "Bytes of the WAL's files.", live.log_bytes);
+    let help = "Of these, bytes of files that a snapshot covers, kept for the change feed.";
+    text.gauge("anden_wal_retained_bytes", help, live.retained_log_bytes);
     text.counter("anden_wal_written_bytes_total", "Bytes of records written to the WAL.", live.log_written_bytes);
     text.counter("anden_wal_syncs_total", "Syncs of the WAL.", live.log_syncs);
     text.counter("anden_wal_sync_seconds_total", "Time that syncs of the WAL took.", seconds(live.log_sync_time));

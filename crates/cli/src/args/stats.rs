@@ -1,4 +1,4 @@
-//! `anden stats`.
+//! `anden stats` and `tail`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,4 +31,30 @@ pub struct StatsArgs {
     /// `database` has the path as given
     #[arg(long, conflicts_with = "watch")]
     pub prometheus: bool,
+}
+
+const TAIL_EXAMPLES: &str = "\
+Examples:
+  anden tail social.anden                        all changes that the WAL has
+  anden tail social.anden --since 1200           those after epoch 1200
+  anden tail social.anden --since 1200 --follow  and those to come, until Ctrl-C
+  anden retain social.anden --keep-wal 1G        keep more of the WAL for it";
+
+/// Print the committed changes, also while another process writes the database
+///
+/// A line is one JSON object: all changes of one commit group, with its epoch. The epoch of the last whole line is the
+/// --since of the next call. Only durable commits are printed. If the WAL lacks the next one, begin again from a backup:
+/// `retain --keep-wal` keeps more.
+#[derive(Args, Debug)]
+#[command(after_help = TAIL_EXAMPLES)]
+pub struct TailArgs {
+    /// Directory of the database
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// Print the changes after this epoch [default: all that the WAL has]
+    #[arg(long, value_name = "EPOCH", allow_negative_numbers = true)]
+    pub since: Option<u64>,
+    /// Wait for further changes, until Ctrl-C
+    #[arg(long)]
+    pub follow: bool,
 }

@@ -171,9 +171,10 @@ const RETAIN_EXAMPLES: &str = "\
 Examples:
   anden retain social.anden last:30           the newest 30 snapshots, and those with names
   anden retain social.anden days:30           those of the last 30 days, the newest, and those with names
+  anden retain social.anden --keep-wal 1G     up to 1 GB of the WAL for `tail`, beyond what recovery needs
   anden retain social.anden all               everything, which is the default";
 
-/// Set which snapshots to keep, now and after each new snapshot
+/// Set which snapshots to keep, now and after each new snapshot, and how much of the WAL
 ///
 /// Snapshots with names and the newest snapshot always stay. A clock that jumps must not cost the history: days:N
 /// drops at most half of the snapshots at once. If more are too old, this command refuses, and new snapshots drop none;
@@ -185,11 +186,14 @@ pub struct RetainArgs {
     #[arg(value_name = "DB")]
     pub database: PathBuf,
     /// all; last:N: the newest N; named: those with names; days:N: those of the last N days
-    #[arg(value_name = "all|last:N|named|days:N")]
-    pub retention: Retention,
+    #[arg(value_name = "all|last:N|named|days:N", required_unless_present = "keep_wal")]
+    pub retention: Option<Retention>,
     /// Drop more than half of the snapshots if days:N says so
     #[arg(long)]
     pub force: bool,
+    /// Keep up to SIZE of the WAL for `tail` and replicas once a snapshot has its commits [initially 0]
+    #[arg(long, value_name = "SIZE", value_parser = parse::bytes, allow_hyphen_values = true)]
+    pub keep_wal: Option<u64>,
 }
 
 fn snapshot_id(text: &str) -> Result<SnapshotId, String> {

@@ -64,7 +64,9 @@ fn object(database: &Database, view: &View) -> Result<Value> {
     object["leases"] = leases_json(&database.leases()?);
     object["retention"] = database.retention().to_string().into();
     object["held_back"] = json!(database.held_back_snapshots());
-    object["log"] = json!({ "bytes": log_bytes });
+    let (keep_wal, oldest_epoch) = (database.keep_wal(), database.oldest_epoch()?);
+    object["epoch"] = json!(database.epoch());
+    object["log"] = json!({ "bytes": log_bytes, "keep_wal": keep_wal, "oldest_epoch": oldest_epoch });
     object["vertex_properties"] = schema_json(view.vertex_schema());
     object["edge_properties"] = schema_json(view.edge_schema());
     object["indexes"] = indexes_json(&database.indexes());
@@ -230,6 +232,10 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
         );
     if log_bytes > 0 {
         table.pair("  of these, the log", size(log_bytes));
+    }
+    if database.keep_wal() > 0 {
+        let kept = size(database.keep_wal());
+        table.pair("  kept for changes", format!("up to {kept}, since epoch {}", count(database.oldest_epoch()?)));
     }
     for (form, bytes) in database.prepared() {
         table.pair(&format!("  prepared, {form}"), size(bytes));

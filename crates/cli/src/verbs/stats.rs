@@ -126,7 +126,12 @@ fn object(observed: &Observation, rates: Option<Option<&ObservedRates>>) -> Valu
         "bases": observed.bases,
         "deltas": observed.deltas,
         "files": files.collect::<Value>(),
-        "log": { "segments": observed.log_segments, "bytes": observed.log_bytes },
+        "log": {
+            "segments": observed.log_segments,
+            "bytes": observed.log_bytes,
+            "keep_wal": observed.keep_wal,
+            "oldest_epoch": observed.oldest_epoch,
+        },
         "bytes": observed.disk_bytes,
         "writer": writer_json(observed.writer.as_ref()),
         "leases": leases_json(&observed.leases),
@@ -155,6 +160,7 @@ fn table(observed: &Observation) -> ConsoleTable {
         table.pair(&format!("  {}, {}", files.kind, number_of_files(files.files)), size(files.bytes));
     }
     table.pair(&format!("  log, {}", number_of_files(observed.log_segments)), size(observed.log_bytes));
+    table.pair("  changes since epoch", count(observed.oldest_epoch));
     for lease in &observed.leases {
         table.pair(&format!("lease on snapshot {}", lease.snapshot), format!("by {}", lease.holder));
     }

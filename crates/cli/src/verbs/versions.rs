@@ -75,21 +75,32 @@ pub fn rename(global: &Global, args: &RenameArgs) -> Result {
     console.finish()
 }
 
-/// Sets which snapshots to keep.
+/// Sets which snapshots to keep, and how much of the WAL.
 pub fn retain(global: &Global, args: &RetainArgs) -> Result {
     let (session, watch) = session(global)?;
     let database = open_to_write(&args.database, &session)?;
     watch.clean_up_from_here();
-    let dropped = if args.force { database.retain_by_force(args.retention) } else { database.retain(args.retention) };
+    if let Some(num_bytes) = args.keep_wal {
+        database.set_keep_wal(num_bytes)?;
+    }
+    let retain = |retention| if args.force { database.retain_by_force(retention) } else { database.retain(retention) };
+    let dropped = args.retention.map(retain).transpose();
     watch.clear();
-    let dropped = dropped?;
-    let retention = args.retention.to_string();
+    let dropped = dropped?.unwrap_or_default();
     let mut console = Console::after("the retention was set");
     if global.json {
-        let bytes = database.metrics().snapshot_bytes;
-        console.object(&json!({ "retention": retention, "dropped": dropped, "bytes": bytes }))?;
+        let (bytes, keep_wal) = (database.metrics().snapshot_bytes, database.keep_wal());
+        let retention = args.retention.map(|retention| retention.to_string());
+        let object = json!({ "retention": retention, "dropped": dropped, "bytes": bytes, "keep_wal": keep_wal });
+        console.object(&object)?;
     } else if !global.quiet {
-        console.line(format_args!("{} retains {retention}: dropped {}", args.database.display(), shown(&dropped)))?;
+        let path = args.database.display();
+        if let Some(retention) = args.retention {
+            console.line(format_args!("{path} retains {}: dropped {}", retention, shown(&dropped)))?;
+        }
+        if let Some(num_bytes) = args.keep_wal {
+            console.line(format_args!("{path} keeps up to {} of the WAL", size(num_bytes)))?;
+        }
     }
     console.finish()
 }

@@ -13,6 +13,7 @@ fn help_and_version() {
         "append",
         "info",
         "stats",
+        "tail",
         "run",
         "prepare",
         "query",
@@ -64,6 +65,9 @@ fn unparsable_arguments_exit_with_status_2() {
     scene.anden(&["drop", "db"]).refused(&["N|NAME"]);
     scene.anden(&["diff", "db", "1"]).refused(&["B"]);
     scene.anden(&["retain", "db", "some"]).refused(&["some", "last:N"]);
+    scene.anden(&["retain", "db"]).refused(&["last:N"]);
+    scene.anden(&["retain", "db", "--keep-wal", "much"]).refused(&["--keep-wal", "512M"]);
+    scene.anden(&["tail", "db", "--since", "-1"]).refused(&["--since"]);
     scene.anden(&["merge", "db", "--newest", "0"]).refused(&["--newest"]);
     scene.anden(&["prepare", "db", "pagerang"]).refused(&["pagerang", "pagerank"]);
     scene.anden(&["run", "db", "wcc", "--window", "3"]).refused(&["--window", "3..7"]);

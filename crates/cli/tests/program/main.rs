@@ -27,6 +27,7 @@ mod refusals;
 mod scene;
 mod signals;
 mod streams;
+mod tail;
 mod variants;
 mod versions;
 mod writers;

@@ -95,7 +95,7 @@ impl SavedLog {
         let after = damaged.epoch();
         let mut this = Self { segments: Vec::new(), epoch: after, last: None, loss: None };
         let place = LogPlace { storage: damaged.storage(), directory: from, id: damaged.id() };
-        let log = match place.hold() {
+        let log = match place.hold(after) {
             Ok(log) => log,
             Err(error) => {
                 tracing::warn!(path = %from.display(), %error, "the WAL cannot be read");

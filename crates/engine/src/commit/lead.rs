@@ -9,7 +9,7 @@ use tracing::field::Empty;
 
 use crate::commit_queue::{CommitRequest, Committed, GroupLeader, Ticket};
 use crate::live::{Applied, BatchInput, CommitGroup, EdgePairs, Missing, Update, WriteGuard};
-use crate::log::Durability;
+use crate::log::{Durability, LoggedGroup};
 use crate::validation::{CommitFailure, VersionTable};
 use crate::{Engine, Result};
 
@@ -127,6 +127,30 @@ impl Engine {
         watch.report(1);
         self.background().has_pending(num_pending_bytes);
         Ok(applied)
+    }
+
+    /// Commits a record of another database as a group of its own. Returns false if this database has its epoch.
+    ///
+    /// # Errors
+    /// As [`WriteGuard::apply_record`].
+    pub(crate) fn commit_record(&self, record: LoggedGroup<'_>, pool: &Pool) -> Result<bool> {
+        let durability = self.durability();
+        let timer = self.commits().counters.start(0, durability);
+        let _alone = self.be_alone()?;
+        let mut guard = self.write_guard_to_commit();
+        let applied = guard.apply_record(self.store(), record, durability, pool);
+        let num_pending_bytes = guard.num_pending_bytes();
+        drop(guard);
+        match &applied {
+            Ok(true) => {
+                self.commits().counters.count_group(1);
+                self.commits().counters.finish(timer);
+                self.background().has_pending(num_pending_bytes);
+            }
+            Ok(false) => {}
+            Err(error) => self.commits().count_error(error),
+        }
+        applied
     }
 
     /// Whether a batch is so large that it becomes a delta at once instead of being logged.

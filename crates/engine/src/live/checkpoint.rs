@@ -10,8 +10,8 @@ use anden_snapshots::{
     Store,
 };
 
+use super::append_set::AppendSet;
 use super::apply::Logging;
-use super::change_set::ChangeSet;
 use super::delta::{DeltaArcs, cancel};
 use super::pairs::BatchInput;
 use super::rows::DeltaRows;
@@ -90,7 +90,7 @@ impl SnapshotWriteGuard<'_> {
     pub(crate) fn append(
         &self,
         store: &Store,
-        mut set: ChangeSet,
+        mut set: AppendSet,
         tag: SnapshotTag<'_>,
         pool: &Pool,
         progress: &dyn Progress,
@@ -114,7 +114,7 @@ impl SnapshotWriteGuard<'_> {
         let live = self.guard.live;
         live.set_epoch(epoch);
         // The manifest has the commits, so their records may go.
-        live.trim_log(store);
+        live.end_log(store);
         // Its changes were not noted one by one.
         live.versions().change_everything(epoch);
     }

@@ -27,7 +27,7 @@ pub(super) struct EdgePlan {
     first_row: u64,
     /// The values of each row by property; missing ones at the end are null.
     pub(super) rows: Vec<Vec<OwnedValue>>,
-    /// Maps each later row of an edge to the first row of the edge.
+    /// Maps each later row of an edge to the first row of the edge: of all edges of the pairs that the plan replaces.
     first_rows: BTreeMap<u64, u64>,
     /// First row of the current request. No version shows these rows yet, so they may still change.
     request_start: usize,
@@ -272,7 +272,7 @@ impl MemtableWriter {
                 let is_there = !places.is_empty();
                 edges.drain(places);
                 if is_there {
-                    self.replace_edges(ends, edges, plan);
+                    self.replace_edges(ends, edges, plan)?;
                 }
                 return Ok(is_there);
             }
@@ -316,7 +316,19 @@ impl MemtableWriter {
 
     /// Plans that a pair has exactly these edges. Replaces the request's previous steps for the pair, if those are the
     /// last ones: otherwise n changes of a pair would make n times its edges in steps.
-    fn replace_edges(&self, ends: EdgeEnds, edges: Vec<ArcData>, plan: &mut BatchPlan) {
+    ///
+    /// # Errors
+    /// Damage in the snapshot.
+    fn replace_edges(&self, ends: EdgeEnds, edges: Vec<ArcData>, plan: &mut BatchPlan) -> Result<()> {
+        if self.options().multigraph {
+            // The record names the edges that stay, too: with their numbers, a reader of the record needs no lookup.
+            for data in &edges {
+                let number = self.planned_number(data.row, plan)?;
+                if number != data.row {
+                    plan.edges.first_rows.insert(data.row, number);
+                }
+            }
+        }
         if let Some((_, steps)) = plan.edges.replaced.take().filter(|(pair, _)| *pair == ends)
             && steps.end == plan.steps.len()
         {
@@ -329,6 +341,7 @@ impl MemtableWriter {
         plan.steps.extend(self.options().multigraph.then(|| edge(None)));
         plan.steps.extend(edges.into_iter().map(|data| edge(Some(data))));
         plan.edges.replaced = Some((ends, first..plan.steps.len()));
+        Ok(())
     }
 
     /// Plans changes of edges of a pair. An edge whose weight or values change gets a new row, because versions show
@@ -384,7 +397,7 @@ impl MemtableWriter {
             is_changed |= *data != old;
         }
         if is_changed {
-            self.replace_edges(ends, edges, plan);
+            self.replace_edges(ends, edges, plan)?;
         }
         Ok(Some(has_value))
     }

@@ -129,6 +129,7 @@ impl Writing<'_> {
         if self.live.write_guard().immutable().is_some_and(|immutable| immutable.is_written) {
             return Ok(None);
         }
+        self.live.settle_log(store);
         let snapshot = self.version.write_delta(store, tag, progress)?;
         // From here on, a failure must not lead to a second snapshot of these commits.
         if let Some(immutable) = self.live.write_guard().immutable() {
@@ -227,6 +228,7 @@ impl<'a> WriteGuard<'a> {
     /// # Errors
     /// The name is invalid or taken; the disk failed. Commits are kept.
     pub(super) fn write_snapshot(&mut self, store: &Store, tag: SnapshotTag<'_>) -> Result<Option<SnapshotInfo>> {
+        self.live.settle_log(store);
         let mut snapshot = None;
         let is_empty = self.writer.as_ref().is_none_or(MemtableWriter::is_empty);
         if let Some(immutable) = self.immutable() {

@@ -9,10 +9,12 @@ use anden_base::parallel::Pool;
 use anden_graph::property::PropertySchema;
 use anden_snapshots::{GraphOptions, KeyScheme, Store};
 
+use super::apply::Logging;
 use super::batch::ArcBatch;
+use super::changes::RecordFault;
 use super::logged::{self, LoggedEdges, LoggedOp, RowValues};
 use super::{Live, MemtableWriter, WriteGuard};
-use crate::log::LoggedGroup;
+use crate::log::{Durability, LoggedGroup};
 use crate::{Error, Result};
 
 /// Arcs that are applied together.
@@ -34,25 +36,6 @@ pub(crate) struct WalReplay<'a> {
     num_records: u64,
 }
 
-/// Why a record cannot be replayed.
-enum ReplayFault {
-    /// The record does not fit the graph.
-    Misfit(&'static str),
-    Error(Error),
-}
-
-impl From<&'static str> for ReplayFault {
-    fn from(what: &'static str) -> Self {
-        Self::Misfit(what)
-    }
-}
-
-impl From<Error> for ReplayFault {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
-    }
-}
-
 impl<'a> WalReplay<'a> {
     /// A replay onto the memtable of `live`.
     pub(crate) fn new(live: &'a Live, store: &'a Store) -> Self {
@@ -65,16 +48,10 @@ impl<'a> WalReplay<'a> {
     /// # Errors
     /// The record does not fit the graph; damage in the snapshot, or a lack of memory.
     pub(crate) fn add(&mut self, group: LoggedGroup<'_>) -> Result<()> {
-        self.apply(group).map_err(|fault| match fault {
-            ReplayFault::Misfit(what) => {
-                let what = format!("commit {} does not fit the graph: {what}", group.epoch);
-                anden_base::Error::corrupt(group.path, group.offset, what).into()
-            }
-            ReplayFault::Error(error) => error,
-        })
+        self.apply(group).map_err(|fault| fault.in_record(group))
     }
 
-    fn apply(&mut self, group: LoggedGroup<'_>) -> Result<(), ReplayFault> {
+    fn apply(&mut self, group: LoggedGroup<'_>) -> Result<(), RecordFault> {
         let Self { memory, num_unchecked, guard, store, pool, batch, num_records } = self;
         *num_records += 1;
         let pool = match pool {
@@ -129,7 +106,80 @@ fn require_memory(memory: Option<u64>, writer: &MemtableWriter) -> Result<()> {
     }
 }
 
+impl WriteGuard<'_> {
+    /// Commits a record of another database with its epoch, as durable as asked. Returns false if this database has the
+    /// epoch already.
+    ///
+    /// # Errors
+    /// A record before it is missing; it does not fit the graph; as [`apply`](Self::apply).
+    pub(crate) fn apply_record(
+        &mut self,
+        store: &Store,
+        group: LoggedGroup<'_>,
+        durability: Durability,
+        pool: &Pool,
+    ) -> Result<bool> {
+        store.require_sound()?;
+        let live = self.live;
+        let logging = Logging { log: live.log.as_ref(), durability };
+        let options = *store.options();
+        let writer = self.writer_over(store)?;
+        writer.require_whole()?;
+        if group.epoch < writer.epoch {
+            return Ok(false);
+        }
+        if group.epoch > writer.epoch {
+            return Err(Error::options(format!(
+                "cannot apply the changes of epoch {}: those of epoch {} come first",
+                group.epoch, writer.epoch
+            )));
+        }
+        let refused = |fault: RecordFault| match fault {
+            RecordFault::Misfit(what) => Error::options(format!(
+                "cannot apply the changes of epoch {}: {what}; the databases differ: begin again from a copy of the \
+                 primary",
+                group.epoch
+            )),
+            RecordFault::Error(error) => error,
+        };
+        let bound = writer.bound_after(group.payload, &options).map_err(refused)?;
+        let mut versions = live.versions();
+        let encode = |_: &MemtableWriter, payload: &&[u8], record: &mut Vec<u8>| record.extend_from_slice(payload);
+        let done = writer.commit_as(logging, bound, group.payload, encode, |writer, payload| {
+            let mut batch = ArcBatch::new(&options);
+            logged::decode(payload, &options, |record| writer.redo(record, &options, &mut batch, pool))
+                .map_err(refused)?;
+            writer.flush(&mut batch, pool)
+        });
+        if let Err(error) = done {
+            versions.take_back(group.epoch);
+            return Err(error);
+        }
+        versions.change_everything(group.epoch);
+        drop(versions);
+        live.show(Arc::clone(&writer.newest));
+        Ok(true)
+    }
+}
+
 impl MemtableWriter {
+    /// The vertex bound after a record.
+    fn bound_after(&self, payload: &[u8], options: &GraphOptions) -> Result<usize, RecordFault> {
+        let mut bound = self.vertex_bound as u64;
+        logged::decode(payload, options, |record| {
+            match record {
+                LoggedOp::Key(_) => bound += 1,
+                LoggedOp::Bound(new) => bound = bound.max(new.into()),
+                _ => {}
+            }
+            Ok::<_, RecordFault>(())
+        })?;
+        if bound > anden_base::MAX_VERTICES as u64 {
+            return Err("there are more vertices than a graph can have".into());
+        }
+        Ok(bound as usize)
+    }
+
     /// Applies one operation of a record; edges go to `batch`.
     fn redo(
         &mut self,
@@ -137,7 +187,7 @@ impl MemtableWriter {
         options: &GraphOptions,
         batch: &mut ArcBatch,
         pool: &Pool,
-    ) -> Result<(), ReplayFault> {
+    ) -> Result<(), RecordFault> {
         match record {
             LoggedOp::Add(edges) | LoggedOp::Remove(edges) => self.redo_edges(edges, options, batch)?,
             LoggedOp::AddVertex(vertex) | LoggedOp::RemoveVertex(vertex) if vertex as usize >= self.vertex_bound => {
@@ -201,7 +251,7 @@ impl MemtableWriter {
         edges: LoggedEdges<'_>,
         options: &GraphOptions,
         batch: &mut ArcBatch,
-    ) -> Result<(), ReplayFault> {
+    ) -> Result<(), RecordFault> {
         let bound = self.vertex_bound as u64;
         for edge in edges.iter() {
             if u64::from(edge.source.max(edge.target)) >= bound {
@@ -227,7 +277,7 @@ impl MemtableWriter {
     }
 
     /// Stores the values of a row.
-    fn redo_row(&mut self, row: u64, values: &RowValues<'_>, options: &GraphOptions) -> Result<(), ReplayFault> {
+    fn redo_row(&mut self, row: u64, values: &RowValues<'_>, options: &GraphOptions) -> Result<(), RecordFault> {
         if !options.edge_properties || row != self.edges.next || row >= anden_snapshots::MAX_ROWS {
             return Err("the numbers of rows do not follow each other".into());
         }
@@ -242,7 +292,7 @@ impl MemtableWriter {
     }
 
     /// Adds the vertices below `bound`.
-    fn grow_to(&mut self, bound: u64) -> Result<(), ReplayFault> {
+    fn grow_to(&mut self, bound: u64) -> Result<(), RecordFault> {
         if bound > anden_base::MAX_VERTICES as u64 {
             return Err("there are more vertices than a graph can have".into());
         }
@@ -307,7 +357,8 @@ mod tests {
         let replayed = |payload: &[u8]| {
             let (store, live) = (store(), Live::default());
             let mut replay = WalReplay::new(&live, &store);
-            let added = replay.add(LoggedGroup { epoch: 1, payload, path: Path::new("wal"), offset: 0 });
+            let added =
+                replay.add(LoggedGroup { epoch: 1, payload, synced_through: 0, path: Path::new("wal"), offset: 0 });
             added.and_then(|()| replay.finish())
         };
         assert_eq!(replayed(&good).unwrap(), 1);
@@ -325,7 +376,13 @@ mod tests {
             let reading = live.published.read();
             let replaying = scope.spawn(|| {
                 let mut replay = WalReplay::new(&live, &store);
-                let added = replay.add(LoggedGroup { epoch: 1, payload: &[], path: Path::new("wal"), offset: 0 });
+                let added = replay.add(LoggedGroup {
+                    epoch: 1,
+                    payload: &[],
+                    synced_through: 0,
+                    path: Path::new("wal"),
+                    offset: 0,
+                });
                 added.and_then(|()| replay.finish())
             });
             // A waiting writer of this lock lets no reader in.

@@ -240,8 +240,13 @@ impl LiveRows {
         }
     }
 
-    /// Notes that `row` is a later row of the edge whose first row is `first`.
+    /// Notes that `row` is a later row of the edge whose first row is `first`. Does nothing if the row is older than
+    /// these.
     pub(crate) fn set_first(&self, row: u64, first: u64) {
+        // What is below these rows knows the older ones. A record names them for its readers.
+        if row < self.first {
+            return;
+        }
         let mut first_rows = self.first_rows.write();
         if first_rows.insert(row, first).is_none() {
             self.num_bytes.fetch_add(FIRST_ROW_BYTES, Ordering::Relaxed);

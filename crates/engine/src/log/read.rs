@@ -32,6 +32,8 @@ use crate::Result;
 pub(crate) struct LoggedGroup<'a> {
     pub(crate) epoch: u64,
     pub(crate) payload: &'a [u8],
+    /// The WAL was durable through this epoch when the record was written.
+    pub(crate) synced_through: u64,
     /// The file and the place of the payload in it.
     pub(crate) path: &'a Path,
     pub(crate) offset: u64,
@@ -52,14 +54,15 @@ pub(crate) struct HeldLog<'a> {
     /// The durable high-water mark beside the segments.
     mark: Option<DurableMark>,
     /// In the order of their numbers.
-    segments: Vec<HeldSegment>,
+    pub(super) segments: Vec<HeldSegment>,
 }
 
+/// An open segment.
 #[derive(Debug)]
-struct HeldSegment {
-    number: u32,
-    path: PathBuf,
-    file: Box<dyn HeldFile>,
+pub(super) struct HeldSegment {
+    pub(super) number: u32,
+    pub(super) path: PathBuf,
+    pub(super) file: Box<dyn HeldFile>,
 }
 
 /// The result of reading a WAL.
@@ -78,6 +81,8 @@ pub(crate) struct WalScan {
     pub(super) generation: u32,
     /// The LSN behind the last record.
     pub(crate) lsn: Option<Lsn>,
+    /// The number of the first segment that was opened; `None` if there is none.
+    pub(super) first_number: Option<u32>,
 }
 
 impl WalScan {
@@ -150,18 +155,31 @@ impl<'a> LogPlace<'a> {
         Ok(segments)
     }
 
-    /// Opens all files of the WAL.
+    /// The segments below this number, in order; none if there is no number.
+    pub(super) fn older_than(&self, number: Option<u32>) -> Result<Vec<(u32, PathBuf)>> {
+        let mut segments = self.segments()?;
+        segments.retain(|&(other, _)| number.is_some_and(|number| other < number));
+        Ok(segments)
+    }
+
+    /// Opens the files of the WAL that may have records after the epoch `after`.
     ///
     /// # Errors
     /// The disk failed; a writer removed a file meanwhile, after it published a manifest.
-    pub(crate) fn hold(self) -> Result<HeldLog<'a>> {
+    pub(crate) fn hold(self, after: u64) -> Result<HeldLog<'a>> {
         // The mark first. If a writer removes segments after that, a manifest is published that has their commits.
         let mark = DurableMark::read(self.storage, self.directory, self.id)?;
-        let hold = |(number, path): (u32, PathBuf)| {
-            let file = self.storage.open_read(&path)?;
-            Ok(HeldSegment { number, path, file })
-        };
-        let segments = self.segments()?.into_iter().map(hold).collect::<Result<_>>()?;
+        let mut segments = Vec::new();
+        // The youngest first: those before the one that has the next record are retained, and may be many.
+        for (number, path) in self.segments()?.into_iter().rev() {
+            let segment = HeldSegment { number, file: self.storage.open_read(&path)?, path };
+            let has_next = segment.header(self.id).is_some_and(|header| header.first_epoch <= after.saturating_add(1));
+            segments.push(segment);
+            if has_next {
+                break;
+            }
+        }
+        segments.reverse();
         Ok(HeldLog { place: self, mark, segments })
     }
 
@@ -183,7 +201,7 @@ impl<'a> LogPlace<'a> {
     /// Damage: a durable record is bad or missing; a WAL of another database or format version; an error of `replay`;
     /// the disk failed.
     pub(crate) fn read(self, after: u64, replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>) -> Result<WalScan> {
-        self.hold()?.read(after, None, replay)
+        self.hold(after)?.read(after, None, replay)
     }
 
     /// The bytes of a segment, and the end of its records up to this epoch.
@@ -205,6 +223,13 @@ impl<'a> LogPlace<'a> {
 }
 
 impl HeldLog<'_> {
+    /// The last epoch that the mark or the header of a segment states to be durable.
+    pub(crate) fn certified(&self) -> u64 {
+        let headers = self.segments.iter().filter_map(|segment| segment.header(self.place.id));
+        let marked = self.mark.map_or(0, |mark| mark.epoch);
+        headers.map(|header| header.synced_through).fold(marked, u64::max)
+    }
+
     /// As [`LogPlace::read`], from the files that were opened. A second call reads them again, as they are then.
     ///
     /// # Errors
@@ -226,6 +251,7 @@ impl HeldLog<'_> {
         let mut reading = WalScanner { log: self, seed: self.seed(), after, known, found };
         // Segments with a torn header count too: no later segment may take the number of one.
         reading.found.number = self.segments.last().map_or(0, |segment| segment.number);
+        reading.found.first_number = self.segments.first().map(|segment| segment.number);
         std::thread::scope(|scope| {
             let mut ahead = None;
             for (index, segment) in self.segments.iter().enumerate() {
@@ -303,6 +329,13 @@ impl HeldLog<'_> {
 }
 
 impl HeldSegment {
+    /// The header; `None` if it is not whole or cannot be read. Reading the segment then returns the error.
+    pub(super) fn header(&self, id: DatabaseId) -> Option<SegmentHeader> {
+        let mut bytes = [0; SEGMENT_HEADER_BYTES];
+        self.file.read_at(0, &mut bytes).ok()?;
+        Some(SegmentHeader::decode(&bytes, id, &self.path).ok()??.0)
+    }
+
     /// Reads the segment, and finds how far its records are valid.
     fn read(&self, seed: u32) -> Result<SegmentBytes> {
         let bytes = self.file.read_all()?;
@@ -356,7 +389,7 @@ struct SegmentBytes {
 }
 
 /// The content at an offset of a segment.
-enum SegmentRecord<'a> {
+pub(super) enum SegmentRecord<'a> {
     Group {
         header: GroupHeader,
         crc: u32,
@@ -404,7 +437,7 @@ impl WalScanner<'_> {
                     // The chain excludes a record that followed another one, for example one that was taken back.
                     if group.chain == chain && group.epoch == expected && group.generation == header.generation {
                         self.require_known(path, offset, expected, crc)?;
-                        self.group(path, offset, expected, payload, replay)?;
+                        self.group(path, offset, &group, payload, replay)?;
                         self.found.certified = self.found.certified.max(group.synced_through);
                         let (start, generation) = (offset, header.generation);
                         offset += group_bytes(payload.len());
@@ -454,7 +487,7 @@ impl WalScanner<'_> {
                     if (header.chain, header.epoch, header.generation) != (chain, epoch, generation) {
                         return Ok(false);
                     }
-                    self.group(path, offset, epoch, payload, replay)?;
+                    self.group(path, offset, &header, payload, replay)?;
                     start += group_bytes(payload.len());
                     chain = crc;
                     self.found.lsn = Some(Lsn { start: offset, offset: from.offset + start, chain, epoch, ..from });
@@ -475,7 +508,7 @@ impl WalScanner<'_> {
         &mut self,
         path: &Path,
         offset: usize,
-        epoch: u64,
+        &GroupHeader { epoch, synced_through, .. }: &GroupHeader,
         payload: &[u8],
         replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
     ) -> Result<()> {
@@ -490,7 +523,7 @@ impl WalScanner<'_> {
         if epoch <= self.found.through {
             return Err(anden_base::Error::corrupt(path, offset, format!("commit {epoch} is in the log twice")).into());
         }
-        replay(LoggedGroup { epoch, payload, path, offset })?;
+        replay(LoggedGroup { epoch, payload, synced_through, path, offset })?;
         self.found.through = epoch;
         Ok(())
     }
@@ -587,7 +620,7 @@ fn headers(bytes: &[u8], offset: usize, seed: u32) -> impl Iterator<Item = (usiz
 }
 
 /// The content that `rest` begins with, at `offset` of the segment.
-fn record(rest: &[u8], offset: usize, seed: u32) -> SegmentRecord<'_> {
+pub(super) fn record(rest: &[u8], offset: usize, seed: u32) -> SegmentRecord<'_> {
     let header = rest.first_chunk::<GROUP_HEADER_BYTES>();
     let Some((header, crc)) = header.and_then(|header| GroupHeader::decode(header, seed, offset as u64)) else {
         // Files grow by zeros, so zeros are the regular end of a segment.

@@ -61,6 +61,8 @@ pub(super) struct WalFiles {
     pub(super) id: DatabaseId,
     pub(super) generation: u32,
     closed: VecDeque<SealedSegment>,
+    /// Segments that a snapshot has, kept for the change feed; the oldest first.
+    retained: VecDeque<SealedSegment>,
     current: Option<Segment>,
     next_number: u32,
     /// The directory entries of segments below this number are durable.
@@ -128,7 +130,7 @@ impl Segment {
 
 impl WalFiles {
     pub(super) fn new(storage: Arc<dyn Storage>, directory: &Path, id: DatabaseId) -> Self {
-        let (closed, directory) = (VecDeque::new(), directory.to_owned());
+        let (closed, retained, directory) = (VecDeque::new(), VecDeque::new(), directory.to_owned());
         let (current, mark) = (None, MarkFile::default());
         Self {
             storage,
@@ -136,6 +138,7 @@ impl WalFiles {
             id,
             generation: 1,
             closed,
+            retained,
             current,
             next_number: 1,
             named_below: 1,
@@ -154,6 +157,12 @@ impl WalFiles {
         self.closed.extend(segments.into_iter().map(|FoundSegment { number, path, last_epoch, num_bytes }| {
             SealedSegment { path, number, last_epoch, num_bytes, unsynced: None }
         }));
+    }
+
+    /// Takes over a segment that was not read, because a snapshot has all of it. Called for the oldest first.
+    pub(super) fn retain(&mut self, number: u32, path: PathBuf, num_bytes: u64) {
+        // Its epochs are not needed any more: it goes by its age.
+        self.retained.push_back(SealedSegment { path, number, last_epoch: 0, num_bytes, unsynced: None });
     }
 
     /// Seals the current segment, whose last record has the epoch `last_epoch`, and begins the next one. Returns the
@@ -277,20 +286,39 @@ impl WalFiles {
         self.current.as_ref().map(|segment| segment.number).or_else(|| self.closed.back().map(|closed| closed.number))
     }
 
-    /// Drops the segments without records younger than `epoch`, with `is_current_old` the current one too. Returns the
-    /// paths of their files.
-    pub(super) fn take_through(&mut self, epoch: u64, is_current_old: bool) -> Vec<PathBuf> {
-        let mut paths = Vec::new();
+    /// Retains the segments without records younger than `epoch`, with `is_current_old` the current one too. Drops the
+    /// oldest of those retained until they have at most `keep_bytes`, and returns the paths of the dropped files.
+    pub(super) fn take_through(&mut self, epoch: u64, is_current_old: bool, keep_bytes: u64) -> Vec<PathBuf> {
         // Epochs ascend from segment to segment, so the first younger one ends the loop.
         while self.closed.front().is_some_and(|segment| segment.last_epoch <= epoch) {
-            paths.extend(self.closed.pop_front().map(|segment| segment.path));
+            let old = self.closed.pop_front();
+            self.retained.extend(old.map(|segment| SealedSegment { unsynced: None, ..segment }));
         }
         let old = if is_current_old { self.current.take() } else { None };
-        paths.extend(old.map(|segment| segment.file.path));
+        self.retained.extend(old.map(|Segment { file, number, written, len, .. }| SealedSegment {
+            path: file.path,
+            number,
+            last_epoch: epoch,
+            num_bytes: len.max(written),
+            unsynced: None,
+        }));
+        let (mut paths, mut num_bytes) = (Vec::new(), self.retained_bytes());
+        // A file may be empty, so the second condition alone would keep some where nothing is to be kept.
+        while (keep_bytes == 0 || num_bytes > keep_bytes)
+            && let Some(oldest) = self.retained.pop_front()
+        {
+            num_bytes -= oldest.num_bytes;
+            paths.push(oldest.path);
+        }
         paths
     }
 
-    /// The bytes of all segments, without preallocated space.
+    /// The bytes of the retained segments' files.
+    pub(super) fn retained_bytes(&self) -> u64 {
+        self.retained.iter().map(|segment| segment.num_bytes).sum()
+    }
+
+    /// The bytes of all segments but the retained ones, without preallocated space.
     pub(super) fn written_bytes(&self) -> u64 {
         let closed: u64 = self.closed.iter().map(|segment| segment.num_bytes).sum();
         closed + self.current.as_ref().map_or(0, |segment| segment.written)
@@ -299,7 +327,7 @@ impl WalFiles {
     /// The bytes of all files.
     pub(super) fn num_bytes(&self) -> u64 {
         let closed: u64 = self.closed.iter().map(|segment| segment.num_bytes).sum();
-        closed + self.current.as_ref().map_or(0, |segment| segment.len)
+        closed + self.retained_bytes() + self.current.as_ref().map_or(0, |segment| segment.len)
     }
 }
 

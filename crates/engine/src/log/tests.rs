@@ -28,7 +28,7 @@ type Groups = Vec<(u64, Vec<u8>)>;
 fn open(disk: &FaultStorage, after: u64) -> Result<(Log, Arc<WriterLock>, Groups)> {
     let storage: Arc<dyn Storage> = Arc::new(disk.clone());
     let lock = Arc::new(WriterLock::take(Arc::clone(&storage), Path::new("db"))?);
-    let owner = LogOwner { storage, id: ID, lock: Arc::clone(&lock) };
+    let owner = LogOwner { storage, id: ID, lock: Arc::clone(&lock), keep_bytes: 0 };
     let mut groups = Vec::new();
     let log = Log::open(owner, Path::new("db"), after, &mut |group| {
         groups.push((group.epoch, group.payload.to_vec()));
@@ -203,11 +203,11 @@ fn segments_go_when_a_snapshot_has_them() {
     assert_eq!(scene.segments().len(), 1, "the next group begins one");
     scene.log.append(4, b"y", Durability::Sync).unwrap();
     assert_eq!((scene.segments().len(), scene.epochs(0)), (2, vec![1, 2, 3, 4]));
-    scene.log.remove_through(2);
+    scene.log.remove_through(2, 0);
     assert_eq!(scene.segments().len(), 2, "the third is needed");
-    scene.log.remove_through(3);
+    scene.log.remove_through(3, 0);
     assert_eq!((scene.segments().len(), scene.epochs(3)), (1, vec![4]));
-    scene.log.remove_through(5);
+    scene.log.remove_through(5, 0);
     assert_eq!((scene.segments().len(), scene.log.stats().num_bytes), (0, 0));
     // The manifest has the fifth commit at once.
     scene.log.append(6, b"z", Durability::Sync).unwrap();
@@ -306,7 +306,7 @@ fn resumed_read_yields_only_new_groups() {
     let place = LogPlace { storage: &scene.disk, directory: Path::new("db"), id: ID };
     let read_on = |after: u64, lsn: Option<Lsn>| {
         let mut epochs = Vec::new();
-        let read = place.hold().unwrap().read_on(after, lsn, &mut |group| {
+        let read = place.hold(0).unwrap().read_on(after, lsn, &mut |group| {
             assert_eq!(group.payload, group.epoch.to_le_bytes());
             epochs.push(group.epoch);
             Ok(())
@@ -350,7 +350,7 @@ fn resumed_read_stops_at_a_torn_group() {
     let place = LogPlace { storage: &scene.disk, directory: Path::new("db"), id: ID };
     let read_on = |after: u64, lsn: Option<Lsn>| {
         let mut epochs = Vec::new();
-        let lsn = place.hold().unwrap().read_on(after, lsn, &mut |group| {
+        let lsn = place.hold(0).unwrap().read_on(after, lsn, &mut |group| {
             epochs.push(group.epoch);
             Ok(())
         });

@@ -149,7 +149,7 @@ impl OptimisticTransaction<'_> {
         let own = self.own.list(Direction::Out, source);
         // The transaction's own write decides, whatever others commit: nothing is read.
         if let Some((_, bits)) = own.added(target) {
-            return Ok(Some(weight_of(bits, weight_type)));
+            return Ok(Some(EdgeWeight::of_bits(bits, weight_type)));
         }
         if own.is_removed(target) {
             return Ok(None);
@@ -166,7 +166,7 @@ impl OptimisticTransaction<'_> {
         };
         // A damaged page looks empty, so ask before the result counts.
         self.view.check()?;
-        Ok(bits.map(|bits| weight_of(bits, weight_type)))
+        Ok(bits.map(|bits| EdgeWeight::of_bits(bits, weight_type)))
     }
 
     /// Sets the weight of an existing edge; in a multigraph, of all edges of the pair.
@@ -219,7 +219,7 @@ impl OptimisticTransaction<'_> {
                 Some(origin) => row_properties(&self.view, origin.row)?,
                 None => Vec::new(),
             };
-            let weight = self.view.weight_type().map(|weight_type| weight_of(edge.weight, weight_type));
+            let weight = self.view.weight_type().map(|weight_type| EdgeWeight::of_bits(edge.weight, weight_type));
             let written: Vec<_> = match is_multigraph {
                 true => edge.into_values().into_iter().collect(),
                 false => self.written_edge_values(ends),
@@ -419,7 +419,7 @@ pub fn edges_between(
     let mut edges = edges_of_view(view, source, target)?;
     edges.retain(|edge| is_wanted(edge.origin().map(|origin| origin.row)));
     let found = |edge: OwnEdge| -> Result<FoundEdge> {
-        let weight = view.weight_type().map(|weight_type| weight_of(edge.weight, weight_type));
+        let weight = view.weight_type().map(|weight_type| EdgeWeight::of_bits(edge.weight, weight_type));
         let origin = edge.origin();
         let properties = origin.map_or(Ok(Vec::new()), |origin| row_properties(view, origin.row))?;
         let number = origin.filter(|_| view.is_multigraph()).map(|origin| origin.number);
@@ -484,13 +484,4 @@ fn edges_of_view(view: &SnapshotView, source: VertexId, target: VertexId) -> Res
     // A changed edge has a later row but keeps its number, which tells when the edge was added.
     edges.sort_by_key(|edge| edge.origin().map(|origin| origin.number));
     Ok(edges)
-}
-
-fn weight_of(bits: u64, weight_type: WeightType) -> EdgeWeight {
-    match weight_type {
-        WeightType::U32 => EdgeWeight::Integer(u32::of_bits(bits).into()),
-        WeightType::I64 => EdgeWeight::Integer(i64::of_bits(bits)),
-        WeightType::F32 => EdgeWeight::Real(f32::of_bits(bits).into()),
-        WeightType::F64 => EdgeWeight::Real(f64::of_bits(bits)),
-    }
 }

@@ -33,7 +33,7 @@ struct Edge {
 
 /// The model of the graph.
 #[derive(Debug)]
-struct Truth {
+pub struct Truth {
     options: GraphOptions,
     graph: ModelGraph<u64, Edge>,
     /// The values of the vertices that have some.
@@ -56,6 +56,23 @@ impl Truth {
     fn new(options: GraphOptions) -> Self {
         let graph = ModelGraph::new(options.graph_kind).ordered(options.ordered).multigraph(options.multigraph);
         Self { options, graph, values: BTreeMap::new() }
+    }
+
+    /// The model after commits by `apply` that give the properties their types.
+    pub fn with_types(options: GraphOptions, mut apply: impl FnMut(&[Update])) -> Self {
+        let mut truth = Self::new(options);
+        apply(&[Update::set_vertex(0, "size", 1), Update::set_vertex(0, "kind", "x")]);
+        truth.set_vertex(0, "size", 1.into());
+        truth.set_vertex(0, "kind", "x".into());
+        if options.edge_properties {
+            apply(&[truth.addition(1, 2, 0)]);
+            truth.add_edge(1, 2, 0);
+            for (name, value) in [("size", OwnedValue::I64(1)), ("kind", "y".into())] {
+                apply(&[Update::set_edge(1, 2, name, value.clone())]);
+                truth.set_edge(1, 2, name, value);
+            }
+        }
+        truth
     }
 
     /// Adds an edge. In a simple graph, an existing edge gets the new weight and keeps its values.
@@ -93,7 +110,7 @@ impl Truth {
 
     /// Takes over the numbers of committed edges. Numbers of a pair ascend in the order of additions, and known numbers
     /// stay.
-    fn note_numbers(&mut self, view: &SnapshotView) {
+    pub fn note_numbers(&mut self, view: &SnapshotView) {
         if !self.options.multigraph {
             return;
         }
@@ -135,7 +152,7 @@ impl Truth {
     }
 
     /// A random update, also applied here.
-    fn update(&mut self, random: &mut Random) -> Update {
+    pub fn update(&mut self, random: &mut Random) -> Update {
         let (u, v) = (u64::from(random.below(NUM_KEYS)), u64::from(random.below(NUM_KEYS)));
         let name = ["size", "kind"][random.below(2) as usize];
         match random.below(100) {
@@ -332,18 +349,7 @@ fn property_updates_match_the_model() {
         // Sets the types of both properties first.
         let types = [Update::set_vertex(0, "size", 1), Update::set_vertex(0, "kind", "x")];
         db.apply(&types, Missing::Strict, &pool).unwrap_err();
-        db.apply(&types, Missing::Lenient, &pool).unwrap();
-        let mut truth = Truth::new(options);
-        truth.set_vertex(0, "size", 1.into());
-        truth.set_vertex(0, "kind", "x".into());
-        if options.edge_properties {
-            db.apply(&[truth.addition(1, 2, 0)], Missing::Lenient, &pool).unwrap();
-            truth.add_edge(1, 2, 0);
-            for (name, value) in [("size", OwnedValue::I64(1)), ("kind", "y".into())] {
-                db.apply(&[Update::set_edge(1, 2, name, value.clone())], Missing::Lenient, &pool).unwrap();
-                truth.set_edge(1, 2, name, value);
-            }
-        }
+        let mut truth = Truth::with_types(options, |updates| drop(db.apply(updates, Missing::Lenient, &pool).unwrap()));
         let mut held: Vec<(SnapshotView, Shown)> = Vec::new();
         for step in 0..40 {
             let num_updates = [1, 3, 20, 300][random.below(4) as usize];

@@ -7,6 +7,7 @@ mod background;
 mod backups;
 mod beside_a_writer;
 mod bounded_pieces;
+mod change_feed;
 mod checkpoints;
 mod conflicts;
 mod crash_every_call;

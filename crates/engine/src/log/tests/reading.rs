@@ -20,7 +20,7 @@ fn offset(index: usize) -> usize {
 fn read_on(disk: &FaultStorage, after: u64, from: Option<Lsn>) -> Result<(Option<Lsn>, Vec<u64>)> {
     let place = LogPlace { storage: disk, directory: Path::new("db"), id: ID };
     let mut epochs = Vec::new();
-    let lsn = place.hold()?.read_on(after, from, &mut |group| {
+    let lsn = place.hold(0)?.read_on(after, from, &mut |group| {
         epochs.push(group.epoch);
         Ok(())
     })?;

@@ -19,7 +19,7 @@ use crate::Result;
 use crate::load::VertexKeys;
 
 /// Changes by id: removals first, then additions.
-pub(crate) struct ChangeSet {
+pub(crate) struct AppendSet {
     /// One more than the largest id, including new ones.
     pub(crate) vertex_bound: usize,
     /// The keys of new vertices, by id.
@@ -62,7 +62,7 @@ impl MemtableWriter {
     ///
     /// # Errors
     /// A lack of memory; damage in the snapshot; `progress` cancelled it.
-    pub(super) fn apply_set(&mut self, set: &mut ChangeSet, pool: &Pool, progress: &dyn Progress) -> Result<DeltaArcs> {
+    pub(super) fn apply_set(&mut self, set: &mut AppendSet, pool: &Pool, progress: &dyn Progress) -> Result<DeltaArcs> {
         let options = *self.options();
         let mut batch = ArcBatch::new(&options);
         let of_vertices = entries_of(self.overlay_base.view(), &set.removed_vertices, pool, progress)?;

@@ -1,0 +1,246 @@
+//! Reads the records of the WAL for the change feed, from any epoch that a segment still has.
+//!
+//! The files are opened before the first record is read, so a writer that removes segments meanwhile does no harm. A
+//! record counts as in recovery: by its checksums, its epoch, its generation, and the chain from the record before.
+
+use std::path::{Path, PathBuf};
+use std::vec::IntoIter;
+
+use anden_snapshots::DatabaseId;
+
+use super::format::{GROUP_HEADER_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader, group_bytes, seed_of};
+use super::read::{HeldLog, HeldSegment, LogPlace, SegmentRecord, record};
+use crate::{Error, Result};
+
+const TORN_HEADER: &str = "the header of a segment is not whole";
+
+/// The records of some epochs, in order. Ends after an error.
+#[derive(Debug)]
+pub(crate) struct LogFeed {
+    id: DatabaseId,
+    /// The segments that were not begun.
+    segments: IntoIter<HeldSegment>,
+    current: Option<FeedSegment>,
+    /// The epoch of the last record that was given.
+    last: u64,
+    /// The epoch of the last record to give.
+    until: u64,
+    /// The place and the fault of a record that ended its segment early.
+    fault: Option<(PathBuf, u64, &'static str)>,
+}
+
+/// A record that was read.
+#[derive(Debug)]
+pub(crate) struct FeedRecord {
+    pub(crate) epoch: u64,
+    pub(crate) payload: Vec<u8>,
+    /// The file and the place of the payload in it.
+    pub(crate) path: PathBuf,
+    pub(crate) offset: u64,
+}
+
+#[derive(Debug)]
+struct FeedSegment {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    /// The place of the next record, its epoch, and the checksum to which it is chained.
+    offset: usize,
+    expected: u64,
+    chain: u32,
+    generation: u32,
+}
+
+impl LogPlace<'_> {
+    /// The records after the epoch `since`, up to `until`. The WAL has `until`, or a snapshot has.
+    ///
+    /// # Errors
+    /// [`Error::EpochGone`]: no segment has the next record. The disk failed.
+    pub(crate) fn feed(self, since: u64, until: u64) -> Result<LogFeed> {
+        let HeldLog { segments, .. } = self.hold(since)?;
+        let feed =
+            LogFeed { id: self.id, current: None, last: since, until, fault: None, segments: segments.into_iter() };
+        match feed.segments.as_slice().first() {
+            _ if since >= until => Ok(feed),
+            // A torn header does not tell; the segments behind it will.
+            Some(first) if first.header(self.id).is_none_or(|header| header.first_epoch <= since + 1) => Ok(feed),
+            Some(first) => Err(feed.gone(first.header(self.id).map(|header| header.first_epoch - 1))),
+            None => Err(feed.gone(None)),
+        }
+    }
+}
+
+impl LogPlace<'_> {
+    /// The least epoch from which [`feed`](Self::feed) gives records. `after`: the epoch of the manifest.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub(crate) fn oldest_epoch(self, after: u64) -> Result<u64> {
+        let mut segments = self.segments()?;
+        // A power cut may bring back a removed file, but not the next one. Then a number is missing between them.
+        let is_gap = |pair: &[(u32, PathBuf)]| pair[0].0.checked_add(1) != Some(pair[1].0);
+        let first = segments.windows(2).rposition(is_gap).map_or(0, |place| place + 1);
+        for (number, path) in segments.drain(first..) {
+            let segment = match self.storage.open_read(&path) {
+                // A writer has removed the segment since it was listed.
+                Err(error) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => continue,
+                file => HeldSegment { number, file: file?, path },
+            };
+            if let Some(header) = segment.header(self.id) {
+                return Ok(after.min(header.first_epoch.saturating_sub(1)));
+            }
+        }
+        Ok(after)
+    }
+
+    /// Checks the segments that a snapshot covers: those that are kept for the change feed. `after`: the epoch of the
+    /// manifest.
+    ///
+    /// # Errors
+    /// A segment is damaged; the disk failed.
+    pub(crate) fn verify_retained(self, after: u64) -> Result<()> {
+        let held = self.hold(after)?;
+        let needed = held.segments.first();
+        let mut fault: Option<(FeedSegment, &str)> = None;
+        for (_, path) in self.older_than(needed.map(|segment| segment.number))? {
+            let bytes = match self.storage.read_copy(&path) {
+                // A writer has removed the segment since it was listed.
+                Err(error) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => continue,
+                bytes => bytes?,
+            };
+            let Some(mut segment) = FeedSegment::begin(path.clone(), bytes, self.id)? else {
+                return Err(unfit(&path, 0, TORN_HEADER));
+            };
+            require_next(fault.take(), segment.expected)?;
+            let seed = seed_of(self.id);
+            fault = loop {
+                match segment.read(seed) {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break None,
+                    Err(what) => break Some((segment, what)),
+                }
+            };
+        }
+        require_next(fault, needed.and_then(|segment| segment.header(self.id)).map_or(0, |header| header.first_epoch))
+    }
+}
+
+/// Refuses a segment with a bad record, unless the next one begins with the epoch of that record: then it is one that
+/// was refused and could not be cut off.
+fn require_next(fault: Option<(FeedSegment, &str)>, next_epoch: u64) -> Result<()> {
+    match fault.filter(|(segment, _)| segment.expected != next_epoch) {
+        Some((segment, what)) => Err(unfit(&segment.path, segment.offset, what)),
+        None => Ok(()),
+    }
+}
+
+fn unfit(path: &Path, offset: usize, what: &str) -> Error {
+    let what = format!("{what}; a snapshot has the commits of this segment, only the change feed needs it");
+    anden_base::Error::corrupt(path, offset as u64, what).into()
+}
+
+impl LogFeed {
+    /// The error for a next record that no segment has. `oldest`: an epoch from which on there are records.
+    fn gone(&self, oldest: Option<u64>) -> Error {
+        Error::EpochGone { since: self.last, oldest: oldest.map_or(self.until, |oldest| oldest.min(self.until)) }
+    }
+
+    /// Begins the next segment.
+    fn begin(&mut self) -> Result<()> {
+        let Some(segment) = self.segments.next() else {
+            // All records are certified, so a bad one is damage; without any, a commit skipped the WAL.
+            return Err(match self.fault.take() {
+                Some((path, offset, what)) => anden_base::Error::corrupt(&path, offset, what).into(),
+                None => self.gone(None),
+            });
+        };
+        let bytes = segment.file.read_all()?;
+        let path = segment.path.clone();
+        let Some(begun) = FeedSegment::begin(segment.path, bytes, self.id)? else {
+            self.fault.get_or_insert((path, 0, TORN_HEADER));
+            return Ok(());
+        };
+        if begun.expected > self.last + 1 {
+            return Err(match self.fault.take() {
+                Some((path, offset, what)) => anden_base::Error::corrupt(&path, offset, what).into(),
+                // A very large batch or an append skips the WAL.
+                None => self.gone(Some(begun.expected - 1)),
+            });
+        }
+        self.fault = None;
+        self.current = Some(begun);
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Option<FeedRecord>> {
+        while self.last < self.until {
+            let Some(segment) = &mut self.current else {
+                self.begin()?;
+                continue;
+            };
+            match segment.read(seed_of(self.id)) {
+                Ok(Some(found)) if found.epoch <= self.last => {}
+                Ok(Some(found)) => {
+                    self.last = found.epoch;
+                    return Ok(Some(found));
+                }
+                Ok(None) => self.current = None,
+                Err(what) => {
+                    self.fault = Some((segment.path.clone(), segment.offset as u64, what));
+                    self.current = None;
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for LogFeed {
+    type Item = Result<FeedRecord>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let read = self.read();
+        if read.is_err() {
+            self.last = self.until;
+        }
+        read.transpose()
+    }
+}
+
+impl FeedSegment {
+    /// The records of a segment; `None` if its header is torn.
+    ///
+    /// # Errors
+    /// The segment is of another database or format version.
+    fn begin(path: PathBuf, bytes: Vec<u8>, id: DatabaseId) -> Result<Option<Self>> {
+        let header = SegmentHeader::decode(&bytes, id, &path)?;
+        Ok(header.map(|(SegmentHeader { first_epoch, generation, .. }, chain)| Self {
+            path,
+            bytes,
+            offset: SEGMENT_HEADER_BYTES,
+            expected: first_epoch,
+            chain,
+            generation,
+        }))
+    }
+
+    /// The next record; `None` at the end.
+    ///
+    /// # Errors
+    /// The fault of the bytes there.
+    fn read(&mut self, seed: u32) -> Result<Option<FeedRecord>, &'static str> {
+        match record(self.bytes.get(self.offset..).unwrap_or_default(), self.offset, seed) {
+            SegmentRecord::End => Ok(None),
+            SegmentRecord::Bad(what) => Err(what),
+            SegmentRecord::Group { header, crc, payload } => {
+                if (header.chain, header.epoch, header.generation) != (self.chain, self.expected, self.generation) {
+                    return Err("a record does not follow the one before it");
+                }
+                let offset = (self.offset + GROUP_HEADER_BYTES) as u64;
+                let (path, payload) = (self.path.clone(), payload.to_vec());
+                self.offset += group_bytes(payload.len());
+                (self.chain, self.expected) = (crc, self.expected + 1);
+                Ok(Some(FeedRecord { epoch: header.epoch, payload, path, offset }))
+            }
+        }
+    }
+}
