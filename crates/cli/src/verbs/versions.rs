@@ -96,7 +96,7 @@ pub fn retain(global: &Global, args: &RetainArgs) -> Result {
     } else if !global.quiet {
         let path = args.database.display();
         if let Some(retention) = args.retention {
-            console.line(format_args!("{path} retains {}: dropped {}", retention, shown(&dropped)))?;
+            console.line(format_args!("{path} retains {retention}: dropped {}", shown(&dropped)))?;
         }
         if let Some(num_bytes) = args.keep_wal {
             console.line(format_args!("{path} keeps up to {} of the WAL", size(num_bytes)))?;
