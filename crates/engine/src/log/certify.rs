@@ -30,7 +30,7 @@ pub(super) struct MarkSchedule {
 }
 
 impl MarkSchedule {
-    /// Notes a sync that took this time, after which so many bytes of the WAL are durable. Returns whether the mark is
+    /// Notes a sync that took this time, after which this many bytes of the WAL are durable. Returns whether the mark is
     /// to be written now.
     pub(super) fn is_due(&mut self, num_bytes: u64, time: Duration, now: Instant) -> bool {
         self.sync_time += time;

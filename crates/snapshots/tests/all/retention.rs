@@ -42,7 +42,7 @@ fn numbers(store: &Store) -> Vec<u32> {
 }
 
 #[test]
-fn rule_that_drops_most_is_refused_by_counts_and_dates() {
+fn rule_that_drops_most_is_refused_with_dates() {
     let (disk, past) = database();
     let store = open_on(&disk, 10);
     let error = store.retain(Retention::Days(3)).unwrap_err();

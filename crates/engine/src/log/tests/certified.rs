@@ -186,7 +186,7 @@ fn certificates_come_beside_steady_commits() {
     wait_until(|| (0..5).all(|seed| is_certified(&scene.disk.after_crash(seed), 1)));
 }
 
-/// The lowered mark must be durable. Of two syncs of one file at once, only one may hear of a lost write.
+/// The lowered mark must be durable. Only one of two concurrent syncs of a file may hear of a lost write.
 #[test]
 fn rollback_waits_for_a_sync_of_the_mark() {
     let scene = Scene::new();
