@@ -127,14 +127,15 @@ fn check(view: &View, model: &Model, kind: Kind, place: &str) {
 }
 
 /// The two ends of an entry.
-fn ends_of(entry: &String) -> (u64, u64) {
+fn ends_of(entry: &str) -> (u64, u64) {
     let mut ends = entry.split(' ').take(2).map(|end| end.parse::<u64>().unwrap());
     (ends.next().unwrap(), ends.next().unwrap())
 }
 
 /// Without isolated vertices, the entries of a view stay, and its vertices are their ends.
 fn check_connected(view: &View, wanted: &[String], place: &str) -> View {
-    let ends: BTreeSet<u64> = wanted.iter().map(ends_of).flat_map(|(source, target)| [source, target]).collect();
+    let ends: BTreeSet<u64> =
+        wanted.iter().map(|entry| ends_of(entry)).flat_map(|(source, target)| [source, target]).collect();
     let connected = view.without_isolated().unwrap();
     for view in [connected.clone(), connected.filter(Some("TRUE"), None).unwrap()] {
         assert_eq!(entries(&view), wanted, "{place}: connected");
@@ -148,7 +149,7 @@ fn check_connected(view: &View, wanted: &[String], place: &str) -> View {
 
 /// Compares queries about single vertices with the entries of the out-lists.
 fn check_single_questions(part: &View, wanted: &[String], is_kept: &dyn Fn(u32) -> bool, place: &str) {
-    let ends: Vec<(u64, u64)> = wanted.iter().map(ends_of).collect();
+    let ends: Vec<(u64, u64)> = wanted.iter().map(|entry| ends_of(entry)).collect();
     let keys = |found: BTreeSet<u64>| found.into_iter().map(Key::from).collect::<Vec<_>>();
     let out = |vertex: u64| ends.iter().filter(move |ends| ends.0 == vertex).map(|ends| ends.1);
     let into = |vertex: u64| ends.iter().filter(move |ends| ends.1 == vertex).map(|ends| ends.0);

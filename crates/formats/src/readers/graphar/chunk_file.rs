@@ -40,7 +40,7 @@ pub(super) enum ChunkColumn {
     /// The place of the column in a file.
     Parquet(Arc<ParquetFile>, usize),
     /// The values.
-    Csv(PropertyColumn),
+    Csv(Box<PropertyColumn>),
 }
 
 impl ChunkColumn {
@@ -117,5 +117,5 @@ fn open_csv(path: &Path, wanted: &[&WantedColumn]) -> Result<OpenChunk> {
     }
     let columns = wanted.iter().map(|column| (column.name.clone(), column.property_type));
     let (columns, num_rows) = read_columns(path, bytes, columns.collect())?;
-    Ok(OpenChunk { columns: columns.into_iter().map(ChunkColumn::Csv).collect(), num_rows })
+    Ok(OpenChunk { columns: columns.into_iter().map(|column| ChunkColumn::Csv(Box::new(column))).collect(), num_rows })
 }
