@@ -1,6 +1,6 @@
 //! The change feed: committed changes in order, for replicas, caches and audits.
 
-use anden_engine::{Change, CommitRecord, RecordFeed};
+use anden_engine::{CommitRecord, GraphChange, RecordFeed};
 
 use crate::{Database, Result, Session};
 
@@ -39,7 +39,7 @@ impl ChangeSet {
     ///
     /// # Errors
     /// Damage met on the way.
-    pub fn changes(&self) -> Result<Vec<Change>> {
+    pub fn changes(&self) -> Result<Vec<GraphChange>> {
         let mut changes = Vec::new();
         self.for_each_change(|change| {
             changes.push(change);
@@ -52,7 +52,7 @@ impl ChangeSet {
     ///
     /// # Errors
     /// Damage met on the way; the first error of `body`, which ends the calls.
-    pub fn for_each_change(&self, mut body: impl FnMut(Change) -> Result<()>) -> Result<()> {
+    pub fn for_each_change(&self, mut body: impl FnMut(GraphChange) -> Result<()>) -> Result<()> {
         let mut failed = None;
         let read = self.0.for_each_change(|change| match body(change) {
             Ok(()) => Ok(()),
@@ -78,11 +78,11 @@ impl Database {
     /// database then loses. A handle that only reads shows the commits of its last [`refresh`](Self::refresh).
     ///
     /// Changes come from the WAL, which loses a commit once a snapshot has it. [`set_keep_wal`](Self::set_keep_wal)
-    /// keeps more. An append, and a batch of more than 16.8 million updates, are a snapshot of their own and skip the
-    /// WAL: they end the feed of all earlier epochs, and a consumer begins again from a copy.
+    /// keeps more. An append, and a batch of more than 16.8 million updates, skip the WAL. They end the feed of all
+    /// earlier epochs, and a consumer begins again from a copy.
     ///
     /// ```
-    /// use anden::changes::Change;
+    /// use anden::changes::GraphChange;
     /// use anden::{Database, Options, Update};
     ///
     /// # let folder = tempfile::tempdir()?;
@@ -97,7 +97,7 @@ impl Database {
     ///     println!("{since}: {:?}", set.changes()?);
     /// }
     /// assert_eq!(since, 2);
-    /// assert_eq!(db.changes(1)?.next().unwrap()?.changes()?, [Change::RemoveVertex(1.into())]);
+    /// assert_eq!(db.changes(1)?.next().unwrap()?.changes()?, [GraphChange::RemoveVertex(1.into())]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -11,8 +11,8 @@ use crate::snapshot::{SnapshotInfo, SnapshotTag, require_short};
 use crate::{Database, Error, Result};
 
 pub use anden_engine::{
-    AddedEdge, AppendOptions, AppendReport, Applied, Change, Changes, Committed, EdgeAction, EdgeId, EdgeWeight,
-    ExpectedGraph, ExpectedWeights, Maintenance, NewEdge, PropertyOf, Update,
+    AddedEdge, AppendOptions, AppendReport, Applied, Changes, Committed, EdgeAction, EdgeId, EdgeWeight, ExpectedGraph,
+    ExpectedWeights, GraphChange, Maintenance, NewEdge, PropertyOf, Update,
 };
 
 pub use crate::change_feed::{ChangeFeed, ChangeSet};

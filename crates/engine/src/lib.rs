@@ -45,7 +45,7 @@ pub use database::Engine;
 pub use error::{ElementKey, Error, ErrorKind, PropertyOf, Result};
 pub use fitting::{EdgeWeight, integer_key};
 pub use live::{
-    AddedEdge, Applied, Change, CommitRecord, EdgeAction, EdgeId, LiveStats, MaintenanceHold, Missing, NewValue,
+    AddedEdge, Applied, CommitRecord, EdgeAction, EdgeId, GraphChange, LiveStats, MaintenanceHold, Missing, NewValue,
     Update, sought_value,
 };
 pub use load::{Duplicates, IdOrder, InputReport, LoadOptions, LoadReport, SnapshotBy, SnapshotPeriod, Spread};

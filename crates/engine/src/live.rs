@@ -56,7 +56,7 @@ pub(crate) use append_set::{AddedRows, AppendSet, VertexValues};
 pub(crate) use apply::EdgeUpdate;
 pub use background::MaintenanceHold;
 pub(crate) use background::{Background, checkpoint_bytes};
-pub use changes::{AddedEdge, Change, CommitRecord};
+pub use changes::{AddedEdge, CommitRecord, GraphChange};
 pub(crate) use checkpoint::{WrittenSnapshot, num_edges_of};
 pub(crate) use group::CommitGroup;
 pub(crate) use pairs::{BatchInput, EdgePairs};
@@ -155,7 +155,7 @@ pub struct LiveStats {
     pub background_error: Option<String>,
     /// Bytes of the WAL's files.
     pub log_bytes: u64,
-    /// Of these, bytes of files that a snapshot covers, kept for the change feed.
+    /// Bytes of those files that a snapshot covers, kept for the change feed.
     pub retained_log_bytes: u64,
     /// Commits that were logged since the database was opened.
     pub logged_commits: u64,

@@ -66,7 +66,7 @@ pub(crate) struct Log {
 pub(crate) struct LogStats {
     /// The bytes of its files.
     pub(crate) num_bytes: u64,
-    /// Of these, the bytes of files that a snapshot covers.
+    /// The bytes of those files that a snapshot covers.
     pub(crate) num_retained_bytes: u64,
     /// Records that were appended and not taken back.
     pub(crate) num_groups: u64,

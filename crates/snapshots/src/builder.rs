@@ -255,7 +255,6 @@ impl StoreBuilder {
         // All names, and that of the directory, must be durable before the manifest refers to them.
         storage.sync_dir(path)?;
         outside.sync_dir(parent(path))?;
-
         let created = Created { id: self.identity.id, unix_time: self.identity.time(), options: self.options };
         let anchor = versions.len() as u32;
         let num_bytes = files.iter().map(|file| file.len).sum();

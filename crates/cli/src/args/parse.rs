@@ -30,6 +30,11 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     parse_size(text).ok_or_else(|| "expected a size such as 512M or 4G".into())
 }
 
+/// Parses a size in bytes that may be 0.
+pub fn bytes_or_zero(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { bytes(text) }
+}
+
 /// Parses bytes a second, such as `50M`.
 pub fn rate(text: &str) -> Result<u64, String> {
     bytes(text).and_then(|rate| if rate > 0 { Ok(rate) } else { Err("expected at least one byte a second".into()) })

@@ -192,7 +192,7 @@ pub struct RetainArgs {
     #[arg(long)]
     pub force: bool,
     /// Keep up to SIZE of the WAL for `tail` and replicas once a snapshot has its commits [initially 0]
-    #[arg(long, value_name = "SIZE", value_parser = parse::bytes, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", value_parser = parse::bytes_or_zero, allow_hyphen_values = true)]
     pub keep_wal: Option<u64>,
 }
 

@@ -185,6 +185,18 @@ fn snapshots_text(database: &Database) -> String {
     }
 }
 
+/// Adds the WAL, and what of it is kept for the change feed.
+fn add_log(table: &mut ConsoleTable, database: &Database, log_bytes: u64) -> Result {
+    if log_bytes > 0 {
+        table.pair("  of these, the log", size(log_bytes));
+    }
+    if database.keep_wal() > 0 {
+        let kept = size(database.keep_wal());
+        table.pair("  kept for changes", format!("up to {kept}, since epoch {}", count(database.oldest_epoch()?)));
+    }
+    Ok(())
+}
+
 fn print(console: &mut Console, database: &Database, view: &View) -> Result {
     let stats = database.stats();
     let (stats, live) = (stats.storage, stats.metrics.live);
@@ -230,13 +242,7 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
             "bytes",
             format!("{} ({} an edge and direction)", size(database.disk_bytes()?), real(stats.bytes_per_edge)),
         );
-    if log_bytes > 0 {
-        table.pair("  of these, the log", size(log_bytes));
-    }
-    if database.keep_wal() > 0 {
-        let kept = size(database.keep_wal());
-        table.pair("  kept for changes", format!("up to {kept}, since epoch {}", count(database.oldest_epoch()?)));
-    }
+    add_log(&mut table, database, log_bytes)?;
     for (form, bytes) in database.prepared() {
         table.pair(&format!("  prepared, {form}"), size(bytes));
     }

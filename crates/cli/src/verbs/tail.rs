@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anden::changes::{AddedEdge, Change, ChangeSet, PropertyOf};
+use anden::changes::{AddedEdge, ChangeSet, GraphChange, PropertyOf};
 use anden::property::OwnedValue;
 use anden::{Database, Progress};
 use serde_json::{Map, Value, json};
@@ -82,21 +82,21 @@ fn print_line(console: &mut Console, set: &ChangeSet) -> Result {
 }
 
 /// A change as a JSON object: `op`, and the arguments of that.
-fn change_json(change: Change) -> Value {
+fn change_json(change: GraphChange) -> Value {
     match change {
-        Change::VertexBound(bound) => json!({ "op": "vertex_bound", "bound": bound }),
-        Change::AddVertex(key) => json!({ "op": "add_vertex", "vertex": key_json(&key) }),
-        Change::RemoveVertex(key) => json!({ "op": "remove_vertex", "vertex": key_json(&key) }),
-        Change::NewProperty { of, name, property_type } => {
+        GraphChange::VertexBound(bound) => json!({ "op": "vertex_bound", "bound": bound }),
+        GraphChange::AddVertex(key) => json!({ "op": "add_vertex", "vertex": key_json(&key) }),
+        GraphChange::RemoveVertex(key) => json!({ "op": "remove_vertex", "vertex": key_json(&key) }),
+        GraphChange::NewProperty { of, name, property_type } => {
             let of = if of == PropertyOf::Vertices { "vertices" } else { "edges" };
             json!({ "op": "new_property", "of": of, "name": name, "type": property_type.name() })
         }
-        Change::SetVertexProperty { vertex, name, value } => {
+        GraphChange::SetVertexProperty { vertex, name, value } => {
             let (vertex, value) = (key_json(&vertex), property_json(&value.as_value()));
             json!({ "op": "set_vertex_property", "vertex": vertex, "name": name, "value": value })
         }
-        Change::AddEdge(edge) => edge_json(&edge),
-        Change::RemoveEdges { source, target } => {
+        GraphChange::AddEdge(edge) => edge_json(&edge),
+        GraphChange::RemoveEdges { source, target } => {
             json!({ "op": "remove_edges", "source": key_json(&source), "target": key_json(&target) })
         }
         // A later version of the library may have more; its name says what it is.

@@ -35,7 +35,7 @@ pub struct CommitRecord {
 /// A change of a graph, as a writer asked for it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Change {
+pub enum GraphChange {
     /// Where keys are ids: all ids below this bound are vertices, except those that were removed before.
     VertexBound(u64),
     /// Adds a vertex, unless it exists.
@@ -63,7 +63,7 @@ pub enum Change {
     /// Adds an edge and its ends. In a multigraph it is one more edge of the pair, otherwise it replaces the edge of the
     /// pair.
     AddEdge(AddedEdge),
-    /// Removes the edges of a pair: all of them in a multigraph. Those that stay follow as [`Change::AddEdge`].
+    /// Removes the edges of a pair: all of them in a multigraph. Those that stay follow as [`GraphChange::AddEdge`].
     RemoveEdges {
         /// The key of the source.
         source: Key,
@@ -141,7 +141,7 @@ impl CommitRecord {
     ///
     /// # Errors
     /// Damage in the dictionary; a record that does not fit the graph; errors of `body`.
-    pub fn for_each_change(&self, mut body: impl FnMut(Change) -> Result<()>) -> Result<()> {
+    pub fn for_each_change(&self, mut body: impl FnMut(GraphChange) -> Result<()>) -> Result<()> {
         let mut reader = ChangeReader { view: &self.view, rows: HashMap::new(), first_rows: HashMap::new() };
         logged::decode(&self.payload, self.options(), |op| reader.read(op, &mut body))
             .map_err(|fault: RecordFault| fault.in_record(self.record()))
@@ -171,21 +171,21 @@ impl ChangeReader<'_> {
         Ok(self.view.key(vertex).map_err(Error::from)?)
     }
 
-    fn read(&mut self, op: LoggedOp<'_>, body: &mut dyn FnMut(Change) -> Result<()>) -> Result<(), RecordFault> {
+    fn read(&mut self, op: LoggedOp<'_>, body: &mut dyn FnMut(GraphChange) -> Result<()>) -> Result<(), RecordFault> {
         let change = match op {
-            LoggedOp::Bound(bound) => Change::VertexBound(bound.into()),
-            LoggedOp::Key(key) => Change::AddVertex(key.into()),
-            LoggedOp::AddVertex(vertex) => Change::AddVertex(self.key(vertex)?),
-            LoggedOp::RemoveVertex(vertex) => Change::RemoveVertex(self.key(vertex)?),
+            LoggedOp::Bound(bound) => GraphChange::VertexBound(bound.into()),
+            LoggedOp::Key(key) => GraphChange::AddVertex(key.into()),
+            LoggedOp::AddVertex(vertex) => GraphChange::AddVertex(self.key(vertex)?),
+            LoggedOp::RemoveVertex(vertex) => GraphChange::RemoveVertex(self.key(vertex)?),
             LoggedOp::Property(name, property_type) => {
-                Change::NewProperty { of: PropertyOf::Vertices, name: name.to_owned(), property_type }
+                GraphChange::NewProperty { of: PropertyOf::Vertices, name: name.to_owned(), property_type }
             }
             LoggedOp::EdgeProperty(name, property_type) => {
-                Change::NewProperty { of: PropertyOf::Edges, name: name.to_owned(), property_type }
+                GraphChange::NewProperty { of: PropertyOf::Edges, name: name.to_owned(), property_type }
             }
             LoggedOp::Value { vertex, place, value } => {
                 let name = name_at(self.view.properties().schema(), place)?;
-                Change::SetVertexProperty { vertex: self.key(vertex)?, name, value: value.into() }
+                GraphChange::SetVertexProperty { vertex: self.key(vertex)?, name, value: value.into() }
             }
             LoggedOp::Row(row, values) => {
                 let schema = self.view.edge_properties().schema();
@@ -210,12 +210,12 @@ impl ChangeReader<'_> {
         Ok(body(change)?)
     }
 
-    fn edge(&self, edge: EdgeUpdate) -> Result<Change, RecordFault> {
+    fn edge(&self, edge: EdgeUpdate) -> Result<GraphChange, RecordFault> {
         let (source, target) = (self.key(edge.source)?, self.key(edge.target)?);
-        let Some(data) = edge.addition else { return Ok(Change::RemoveEdges { source, target }) };
+        let Some(data) = edge.addition else { return Ok(GraphChange::RemoveEdges { source, target }) };
         let options = self.view.options();
         let first_row = || self.first_rows.get(&data.row).copied().unwrap_or(data.row);
-        Ok(Change::AddEdge(AddedEdge {
+        Ok(GraphChange::AddEdge(AddedEdge {
             source,
             target,
             number: options.multigraph.then(first_row),

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use anden_base::VertexId;
 use anden_base::progress::Silent;
 use anden_engine::{
-    AddedEdge, AppendOptions, Change, Changes, CommitRecord, Durability, EdgeWeight, Engine, Error, GraphOptions, Key,
-    KeyScheme, MergeScope, Missing, SnapshotView, Update, edges_between,
+    AddedEdge, AppendOptions, Changes, CommitRecord, Durability, EdgeWeight, Engine, Error, GraphChange, GraphOptions,
+    Key, KeyScheme, MergeScope, Missing, SnapshotView, Update, edges_between,
 };
 use anden_graph::property::OwnedValue;
 use anden_graph::{Direction, Graph, GraphKind};
@@ -103,20 +103,20 @@ impl Consumer {
             .unwrap();
     }
 
-    fn change(&mut self, change: Change) {
+    fn change(&mut self, change: GraphChange) {
         match change {
-            Change::VertexBound(bound) => {
+            GraphChange::VertexBound(bound) => {
                 self.vertices.extend((self.bound..bound).map(|id| id.to_string()));
                 self.bound = bound;
             }
-            Change::AddVertex(key) => drop(self.vertices.insert(key.to_string())),
-            Change::RemoveVertex(key) => {
+            GraphChange::AddVertex(key) => drop(self.vertices.insert(key.to_string())),
+            GraphChange::RemoveVertex(key) => {
                 let key = key.to_string();
                 self.vertices.remove(&key);
                 self.values.retain(|(vertex, _), _| *vertex != key);
                 self.edges.retain(|(source, target), _| *source != key && *target != key);
             }
-            Change::SetVertexProperty { vertex, name, value } => {
+            GraphChange::SetVertexProperty { vertex, name, value } => {
                 let (vertex, place) = (vertex.to_string(), (vertex.to_string(), name));
                 match value {
                     OwnedValue::Null => drop(self.values.remove(&place)),
@@ -126,11 +126,11 @@ impl Consumer {
                     }
                 }
             }
-            Change::AddEdge(edge) => self.add(edge),
-            Change::RemoveEdges { source, target } => {
+            GraphChange::AddEdge(edge) => self.add(edge),
+            GraphChange::RemoveEdges { source, target } => {
                 self.edges.remove(&ends(&self.options, &source, &target));
             }
-            Change::NewProperty { .. } => {}
+            GraphChange::NewProperty { .. } => {}
             other => panic!("{other:?}"),
         }
     }

@@ -349,7 +349,9 @@ fn property_updates_match_the_model() {
         // Sets the types of both properties first.
         let types = [Update::set_vertex(0, "size", 1), Update::set_vertex(0, "kind", "x")];
         db.apply(&types, Missing::Strict, &pool).unwrap_err();
-        let mut truth = Truth::with_types(options, |updates| drop(db.apply(updates, Missing::Lenient, &pool).unwrap()));
+        let mut truth = Truth::with_types(options, |updates| {
+            db.apply(updates, Missing::Lenient, &pool).unwrap();
+        });
         let mut held: Vec<(SnapshotView, Shown)> = Vec::new();
         for step in 0..40 {
             let num_updates = [1, 3, 20, 300][random.below(4) as usize];
