@@ -13,7 +13,7 @@ PREFIX ?= $(or $(CARGO_HOME),$(HOME)/.cargo)
 INSTALLED := bin/anden share/bash-completion/completions/anden share/zsh/site-functions/_anden \
 	share/fish/vendor_completions.d/anden.fish
 
-.PHONY: help demo test install uninstall bench bench-quick fuzz-quick doc docs format wheel \
+.PHONY: help demo test install uninstall bench bench-quick fuzz-quick soak doc docs format wheel \
 	check-tools lint lint-fuzz test-rust test-python test-py-package program release smoke
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo 'make doc          the documentation of the crates, in $(TARGET)/doc; docs: that of the Python package'
 	@echo 'make bench        the benchmarks (hours); bench-quick: on small graphs (minutes)'
 	@echo 'make fuzz-quick   100,000 damaged inputs for every parser'
+	@echo 'make soak         all work on one database for SECONDS (300), without growth of resources'
 	@echo 'make format       format the Rust code'
 
 demo: program
@@ -133,6 +134,12 @@ fuzz-quick:
 # The fuzz targets are a workspace of their own, so the checks of the other one do not build them.
 lint-fuzz:
 	@$(call WITH_CXX,cd fuzz && cargo fmt --check && cargo clippy --quiet --all-targets --locked -- -D warnings)
+
+# `make test` runs it for a minute.
+SECONDS ?= 300
+soak:
+	@ANDEN_SOAK_SECONDS=$(SECONDS) $(STEP) 'soak of $(SECONDS) s' \
+		cargo test --quiet --workspace --locked --test soak -- --nocapture
 
 doc:
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --lib --locked

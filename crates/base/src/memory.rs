@@ -5,7 +5,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 mod available;
 
-pub use available::{available, available_now};
+pub use available::{addresses_left, available, available_now};
+
+/// Where more addresses than this are left, heaps of threads do not matter.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const MANY_ADDRESSES: u64 = 8 << 30;
 
 /// Number of bytes in a huge page.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
@@ -135,6 +139,18 @@ pub fn give_back_unused() {
     unsafe {
         libc::malloc_trim(0)
     };
+}
+
+/// Limits the heaps of the allocator to one where addresses are limited. Call it before the first thread starts.
+///
+/// The system's allocator reserves 64 MB of addresses for each thread that allocates, so a few threads would use up a
+/// small limit. With one heap, threads wait for each other when they allocate.
+pub fn save_addresses() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if addresses_left().is_some_and(|left| left < MANY_ADDRESSES) {
+        // SAFETY: `mallopt` changes a number of the allocator, and may be called at any time.
+        unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+    }
 }
 
 /// Resets the resident peak to the memory that is resident now. Returns false if the system cannot.

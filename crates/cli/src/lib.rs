@@ -37,6 +37,7 @@ const LOST: &str = "anden: a file of the database, or of the input, became short
 /// std::process::exit(status.into());
 /// ```
 pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
+    anden_base::memory::save_addresses();
     // A read of a lost page raises SIGBUS, which would end the process without a message.
     anden_base::mapped::say_where_pages_are_lost(LOST, 1);
     // A write beyond RLIMIT_FSIZE becomes an error that is reported and cleaned up, in place of SIGXFSZ.

@@ -32,12 +32,21 @@ use anden::export::{ExportFormat, Output};
 use anden::snapshot::SnapshotId;
 use anden::stats::{PolicyStats, PrefetchStats};
 use anden::{Database, OpenOptions, Progress, Session, View};
+use anden_base::memory::addresses_left;
+use anden_base::size::{size_at_least, size_at_most};
 use anden_formats::{Aside, OutputContent, write_aside};
 use serde_json::json;
 
 use crate::args::{Cli, Global, Selection, Verb};
 use crate::failure::{CommandFailure, Result, complain};
 use crate::watch::Watch;
+
+/// Addresses, in bytes, that a small database needs beside the program: memtables, the heap, and maps of files.
+const LEAST_ADDRESSES: u64 = 96 << 20;
+/// Addresses that a thread needs: its stack, and buffers.
+const ADDRESSES_OF_THREAD: u64 = 4 << 20;
+/// The addresses of the program itself differ by less than this from run to run.
+const ADDRESS_LEEWAY: u64 = 1 << 20;
 
 /// Maximum number of names in a note.
 const MAX_NAMES: usize = 10;
@@ -78,9 +87,25 @@ pub fn execute(cli: Cli) -> Result {
 fn session(global: &Global) -> Result<(Session, Arc<Watch>)> {
     // Events and a progress bar would write over each other.
     let watch = Arc::new(Watch::new(global.quiet || global.verbose > 0));
+    require_addresses(global)?;
     // 0 lets the library take one thread for each core.
     let session = Session::new(global.threads.unwrap_or(0))?;
     Ok((session.with_memory(global.memory).with_progress(watch.clone()), watch))
+}
+
+/// Refuses work if the system limits addresses to fewer than a small database needs.
+fn require_addresses(global: &Global) -> Result {
+    let num_threads = global.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let needed = LEAST_ADDRESSES.saturating_add(ADDRESSES_OF_THREAD.saturating_mul(num_threads as u64));
+    match addresses_left() {
+        Some(left) if left < needed => Err(CommandFailure::failed(format!(
+            "the program needs at least {} of addresses with --threads {num_threads}, and its limit (ulimit -v) leaves {}: raise it by {} KiB",
+            size_at_least(needed),
+            size_at_most(left),
+            (needed - left + ADDRESS_LEEWAY).div_ceil(1024)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The output format for a file name.

@@ -76,7 +76,7 @@ use self::version::LiveVersion;
 use self::vertices::VertexHistory;
 use crate::log::{Durability, HeldLog, Log, LogOwner, LogPlace, LogStats, Lsn, SharedDurability};
 use crate::validation::{HUGE_BATCH, ReadKey, VersionTable};
-use crate::{ErrorKind, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Vertices for which room is made in advance, so that growth is rare.
 const SPARE_VERTICES: usize = 1 << 16;
@@ -706,6 +706,18 @@ impl MemtableWriter {
         self.newest.epoch == self.epoch_below
     }
 
+    /// Makes room in the container for vertices below `bound`.
+    fn grow_delta(&mut self, bound: usize) -> Result<()> {
+        match self.delta.grow(bound) {
+            // A container keeps the addresses that it began with. Without arcs, a larger one can take its place.
+            Err(Error::Memtable(anden_memtable::Error::Vertices { .. })) if self.delta.is_empty() => {
+                self.delta = empty_delta(self.overlay_base.view().options(), bound)?;
+                Ok(())
+            }
+            grown => grown,
+        }
+    }
+
     /// Bytes of the memtable, without the immutable one.
     fn num_bytes(&self) -> u64 {
         let history = self.vertices.num_bytes() + self.properties.history.num_bytes();
@@ -724,6 +736,7 @@ fn empty_delta(options: &GraphOptions, bound: usize) -> Result<MemtableArcs> {
         graph_kind: options.graph_kind,
         in_lists: options.stores_in_lists(),
         multigraph: options.multigraph,
+        num_vertices: bound,
         ..anden_memtable::Options::default()
     };
     let mut delta = MemtableArcs::new(options, &terrace_options)?;

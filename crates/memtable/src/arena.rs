@@ -41,10 +41,13 @@ pub(crate) const NOTHING: Handle = 0;
 
 /// Maximum reservation in lines: 256 GB, the reach of a handle.
 const MOST_LINES: usize = 1 << 32;
-/// Minimum reservation in lines where the system limits addresses: 128 MB.
-const LEAST_LINES: usize = 1 << 21;
-/// The tables of newest pages have an entry per this many lines. At the maximum this gives 2^32 vertices, four a
-/// page.
+/// Minimum reservation in lines where the system limits addresses: 16 MB.
+const LEAST_LINES: usize = 1 << 18;
+/// Where the system limits addresses, the lines take one part in this many of those that are left. An immutable
+/// memtable, pinned versions, views and files need addresses too.
+const ADDRESS_SHARE: u64 = 10;
+/// The tables of newest pages have an entry per this many lines, or as many as the caller asks for if these are more.
+/// At the maximum this gives 2^32 vertices, four a page.
 const LINES_OF_ENTRY: usize = 4;
 
 /// The first bytes stay on small pages, so that small graphs stay small. The rest is on huge pages, because changes
@@ -85,33 +88,42 @@ impl Fresh {
 }
 
 impl NodeArena {
-    /// Reserves addresses for nodes and for the tables of newest pages, and takes no memory yet. Where the system
-    /// limits addresses, this takes a quarter of the grant: the next memtable, views and files need addresses too.
+    /// Reserves addresses for nodes, and for the tables of newest pages with at least `num_pages` entries. Takes no
+    /// memory yet. Where the system limits addresses, this takes a share of those that are left.
     ///
     /// # Errors
-    /// The system refuses even the minimum, about 160 MB with the tables.
-    pub(crate) fn reserve<const N: usize>() -> Result<(Self, [Newest; N])> {
-        let mut num_lines = MOST_LINES;
+    /// The system refuses even the minimum: about 20 MB, and 64 bytes for each of many pages.
+    pub(crate) fn reserve<const N: usize>(num_pages: usize) -> Result<(Self, [Newest; N])> {
+        Self::reserve_within(num_pages, anden_base::memory::addresses_left())
+    }
+
+    /// As [`reserve`](Self::reserve), with this many bytes of addresses left; `None`: no limit is known.
+    fn reserve_within<const N: usize>(num_pages: usize, left: Option<u64>) -> Result<(Self, [Newest; N])> {
+        let most_lines = lines_within(left);
+        let mut num_lines = most_lines;
+        let refused = || Error::Addresses { needed: least_bytes(N, num_pages), left };
         loop {
-            match Self::of_lines(num_lines) {
-                Ok(all) if num_lines == MOST_LINES || num_lines <= LEAST_LINES => return Ok(all),
-                // A smaller grant shows a limit on addresses. The probe is released first, because it may hold most of
-                // the limit.
+            match Self::of_lines(num_lines, num_pages) {
+                Ok(all) if num_lines == most_lines || num_lines <= LEAST_LINES => return Ok(all),
+                // A smaller grant shows a limit that the system does not tell, as strict overcommit. The probe is
+                // released first, because it may hold most of the limit.
                 Ok(all) => {
                     drop(all);
-                    return Self::of_lines((num_lines / 4).max(LEAST_LINES)).map_err(Error::reserve);
+                    num_lines = (num_lines / 4).max(LEAST_LINES);
+                    return Self::of_lines(num_lines, num_pages).map_err(|_| refused());
                 }
-                Err(error) if num_lines <= LEAST_LINES => return Err(Error::reserve(error)),
-                Err(_) => num_lines /= 2,
+                Err(_) if num_lines <= LEAST_LINES => return Err(refused()),
+                Err(_) => num_lines = (num_lines / 2).max(LEAST_LINES),
             }
         }
     }
 
-    fn of_lines<const N: usize>(num_lines: usize) -> io::Result<(Self, [Newest; N])> {
+    fn of_lines<const N: usize>(num_lines: usize, num_pages: usize) -> io::Result<(Self, [Newest; N])> {
         let mut map = reserved(num_lines * size_of::<ArenaLine>())?;
         let arena = Self { lines: map.as_mut_ptr().cast(), _map: map, num_lines };
         // Nodes and tables are reserved in one attempt, so a limit on addresses counts for both.
-        let tables: Vec<_> = (0..N).map(|_| Newest::of_len(num_lines / LINES_OF_ENTRY)).collect::<io::Result<_>>()?;
+        let num_entries = num_entries(num_lines, num_pages);
+        let tables: Vec<_> = (0..N).map(|_| Newest::of_len(num_entries)).collect::<io::Result<_>>()?;
         Ok((arena, tables.try_into().expect("there are as many as were asked for")))
     }
 
@@ -159,11 +171,37 @@ impl std::fmt::Debug for NodeArena {
     }
 }
 
+/// Number of lines to reserve with this many bytes of addresses left.
+fn lines_within(left: Option<u64>) -> usize {
+    let Some(left) = left else { return MOST_LINES };
+    let num_lines = left / ADDRESS_SHARE / size_of::<ArenaLine>() as u64;
+    num_lines.clamp(LEAST_LINES as u64, MOST_LINES as u64) as usize
+}
+
+/// Bytes of nodes for which a memtable would reserve addresses now; at most 256 GB. The tables of newest pages come on
+/// top.
+pub fn reservable_bytes() -> u64 {
+    (lines_within(anden_base::memory::addresses_left()) * size_of::<ArenaLine>()) as u64
+}
+
+/// Number of entries in each table of newest pages.
+fn num_entries(num_lines: usize, num_pages: usize) -> usize {
+    (num_lines / LINES_OF_ENTRY).max(num_pages)
+}
+
+/// The least addresses, in bytes, of an arena with tables.
+fn least_bytes(num_tables: usize, num_pages: usize) -> u64 {
+    let table_bytes = num_entries(LEAST_LINES, num_pages) * Newest::ENTRY_BYTES;
+    (LEAST_LINES * size_of::<ArenaLine>() + num_tables * table_bytes) as u64
+}
+
 /// Maps zeroed addresses that take memory where they are written: small pages first, then huge pages.
 fn reserved(num_bytes: usize) -> io::Result<MmapMut> {
     let map = MmapOptions::new().len(num_bytes).no_reserve_swap().map_anon()?;
-    // Only a hint: without huge pages, address translation takes longer.
-    let _ = map.advise_range(Advice::HugePage, SMALL_BYTES, num_bytes - SMALL_BYTES);
+    if num_bytes > SMALL_BYTES {
+        // Only a hint: without huge pages, address translation takes longer.
+        let _ = map.advise_range(Advice::HugePage, SMALL_BYTES, num_bytes - SMALL_BYTES);
+    }
     Ok(map)
 }
 
@@ -209,7 +247,7 @@ mod tests {
     const UNKNOWN: u64 = Newest::LAST + 2;
 
     fn table() -> Newest {
-        let (_, [newest]) = NodeArena::reserve().unwrap();
+        let (_, [newest]) = NodeArena::reserve(0).unwrap();
         newest
     }
 
@@ -249,8 +287,28 @@ mod tests {
     }
 
     #[test]
+    fn limited_addresses_are_reserved_in_part() {
+        let lines = |left: u64| NodeArena::reserve_within::<0>(0, Some(left)).unwrap().0.num_lines();
+        assert_eq!(lines(0), LEAST_LINES);
+        assert_eq!(lines(640 << 20), 1 << 20);
+        assert_eq!(lines_within(Some(u64::MAX)), MOST_LINES);
+        // The tables serve the pages that exist, however few nodes fit.
+        let entries = |num_pages| NodeArena::reserve_within::<1>(num_pages, Some(0)).unwrap().1[0].len();
+        assert_eq!((entries(7), entries(LEAST_LINES + 1)), (LEAST_LINES / LINES_OF_ENTRY, LEAST_LINES + 1));
+    }
+
+    #[test]
+    fn refused_reservation_names_need_and_limit() {
+        // More pages than a process has addresses for.
+        let refused = NodeArena::reserve_within::<4>(1 << 43, Some(3 << 20)).map(drop).unwrap_err().to_string();
+        assert!(refused.contains("needs at least 512.1 TiB of addresses"), "{refused}");
+        assert!(refused.contains("3.0 MiB") && refused.contains("ulimit -v"), "{refused}");
+        assert_eq!(least_bytes(4, 0), (16 << 20) + (4 << 20));
+    }
+
+    #[test]
     fn nodes_are_what_was_written() {
-        let (arena, []) = NodeArena::reserve().unwrap();
+        let (arena, []) = NodeArena::reserve(0).unwrap();
         let free_lists = FreeLists::new(&arena);
         let mut slots = WorkerFreeLists::default();
         let handles: Vec<Handle> = (1..=MAX_LINES)

@@ -166,7 +166,7 @@ mod tests {
         let seed = 0xd1;
         println!("seed {seed}");
         let mut random = Random::new(seed);
-        let (arena, [newest]) = NodeArena::reserve().unwrap();
+        let (arena, [newest]) = NodeArena::reserve(0).unwrap();
         let free_lists = FreeLists::new(&arena);
         let (mut slots, mut retired) = (WorkerFreeLists::default(), Vec::new());
         let mut directory = Directory::empty();

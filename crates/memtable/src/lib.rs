@@ -57,6 +57,7 @@ mod sync {
     pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 }
 
+pub use arena::reservable_bytes;
 pub use change::{Addition, AppliedArcs, Change, Edges, EntryUpdate, Op, Removal};
 pub use error::{Error, Result};
 pub use options::Options;

@@ -24,6 +24,8 @@ pub struct Options {
     /// Whether arcs with equal targets are allowed. A removal then takes all arcs of its target, and each addition of
     /// a batch after the last removal adds one.
     pub multigraph: bool,
+    /// Number of vertices for which addresses are reserved at least. More fit unless the system limits addresses.
+    pub num_vertices: usize,
     /// *S*: maximum length of an inline list. Up to 13, a block is one cache line; up to 29, two.
     pub in_place: usize,
     /// *L*: maximum length of a list that is packed in segments of at most 4 KB. Longer lists are B-trees.
@@ -32,7 +34,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { graph_kind: GraphKind::Directed, in_lists: false, multigraph: false, in_place: 13, packed: 1 << 10 }
+        Self {
+            graph_kind: GraphKind::Directed,
+            in_lists: false,
+            multigraph: false,
+            num_vertices: 0,
+            in_place: 13,
+            packed: 1 << 10,
+        }
     }
 }
 

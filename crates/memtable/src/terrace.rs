@@ -102,7 +102,7 @@ impl<W: EntryValue> Terrace<W> {
     /// An option is out of range, or the system grants too few addresses.
     pub fn new(options: &Options) -> Result<Self> {
         let tiers = options.tiers::<W>()?;
-        let (arena, newest) = NodeArena::reserve()?;
+        let (arena, newest) = NodeArena::reserve(options.num_vertices.div_ceil(PAGE_VERTICES))?;
         let free_lists = FreeLists::new(&arena);
         let published = VersionState::empty();
         let publisher = Publisher::new(published.words());
@@ -140,8 +140,8 @@ impl<W: EntryValue> Terrace<W> {
     /// Lets changes name vertices below `bound`. A bound below the current one has no effect.
     ///
     /// # Errors
-    /// The bound exceeds [`MAX_VERTICES`] or the reserved addresses, the nodes fill the address range, or an earlier
-    /// group failed half-way.
+    /// The bound exceeds [`MAX_VERTICES`] or the reserved addresses ([`Error::Vertices`]), the nodes fill the address
+    /// range, or an earlier group failed half-way.
     pub fn grow(&mut self, bound: usize) -> Result<()> {
         self.require_whole()?;
         if bound > MAX_VERTICES {
@@ -153,9 +153,7 @@ impl<W: EntryValue> Terrace<W> {
         let num_pages = bound.div_ceil(PAGE_VERTICES);
         let most_pages = self.shared.newest[0].len();
         if num_pages > most_pages {
-            let what =
-                format!("the addresses that the system grants are enough for {} vertices", most_pages * PAGE_VERTICES);
-            return Err(Error::Parameter(format!("{what}, not for {bound}: look at the limits (ulimit -v)")));
+            return Err(Error::Vertices { bound, most: most_pages * PAGE_VERTICES });
         }
         // Begun with the old height: the directories of a pinned version are completed before `next` changes.
         self.begin(None)?;
@@ -177,6 +175,11 @@ impl<W: EntryValue> Terrace<W> {
         drop(worker);
         self.next = VersionState { num_vertices: bound as u64, height, adjacency_tables, ..self.next };
         Ok(())
+    }
+
+    /// Whether no adjacency table has arcs.
+    pub fn is_empty(&self) -> bool {
+        self.next.adjacency_tables.iter().all(|adjacency_table| adjacency_table.num_arcs == 0) && !self.is_broken
     }
 
     fn builder<'a>(&'a self, worker: &'a mut MemtableWorker<W>) -> NodeBuilder<'a> {

@@ -26,6 +26,10 @@ use crate::table::PAGE_OFFSETS;
 /// Bytes of the offsets of a page.
 const OFFSET_BYTES: u64 = (PAGE_OFFSETS * size_of::<u32>()) as u64;
 
+/// Where the system limits addresses, the arena of targets takes one part in this many of those that are left. Weights
+/// and rows take up to four times as many besides, in both directions, and so does the next base.
+const ADDRESS_SHARE: u64 = 64;
+
 /// A page takes at most one part in this many of the memory of all pages.
 const PAGE_SHARE: u64 = 8;
 
@@ -146,13 +150,15 @@ impl RewriteBudget {
 }
 
 impl OverflowLists {
-    /// These lists, with an arena as large as the limit of `memory`; `None` if the system has no space for it.
+    /// These lists, with an arena as large as the limit of `memory`; `None` if the system has no space for it. Where
+    /// the system limits addresses, the arena is a part of those that are left.
     ///
     /// Cost: two mappings of the file; the arena takes memory once it is used.
     pub fn new(targets: &MappedSlice<VertexId>, columns: &ArcColumns, memory: &Arc<RewriteBudget>) -> Option<Self> {
         // Aligned so that weights of eight bytes start on a memory page where weights of four bytes do.
         let unit = overflow_alignment() / size_of::<u32>();
-        let len = usize::try_from(memory.limit() / size_of::<VertexId>() as u64).ok()? / unit * unit;
+        let addresses = anden_base::memory::addresses_left().map_or(u64::MAX, |left| left / ADDRESS_SHARE);
+        let len = usize::try_from(memory.limit().min(addresses) / size_of::<VertexId>() as u64).ok()? / unit * unit;
         // Behind the last page of the file, so that the arena's pages hold no bytes of the file.
         let start = targets.len().checked_next_multiple_of(unit)?;
         let entries = start..start.checked_add(len)?;

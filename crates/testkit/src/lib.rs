@@ -2,7 +2,7 @@
 //!
 //! Graphs: small ones of every shape, a model graph to compare with, and a view that splits lists into fragments.
 //! Surroundings: a disk that injects faults, and control groups with little memory. Checks: checkers of transaction
-//! histories, and conditions to wait for.
+//! histories, the judge of leaks, and conditions to wait for.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ mod evict;
 mod fault;
 mod fragmented_graph;
 mod graphs;
+mod growth;
 pub mod history;
 pub mod memory_group;
 mod model;
@@ -21,6 +22,7 @@ pub use evict::evict;
 pub use fault::{FaultPlan, FaultStorage};
 pub use fragmented_graph::{Dead, FragmentedGraph, Pages};
 pub use graphs::{TestGraph, for_each_graph, graphs};
+pub use growth::ResourceLog;
 pub use model::ModelGraph;
 
 /// Numbers of threads that a kernel is tested with.

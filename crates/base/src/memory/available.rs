@@ -51,7 +51,16 @@ fn look(proc: &Path, groups: &Path) -> u64 {
     allowed.chain(addresses(&proc.join("self"))).fold(system, u64::min)
 }
 
-/// Addresses that this process may take in addition, or `None` without a limit.
+/// Bytes of addresses that this process may take in addition, or `None` without a limit (`ulimit -v`).
+///
+/// Maps and reservations count in full, whether they take memory or not.
+///
+/// Cost: reads two small files of the system.
+pub fn addresses_left() -> Option<u64> {
+    addresses(Path::new("/proc/self"))
+}
+
+/// As [`addresses_left`], from the directory of a process.
 fn addresses(process: &Path) -> Option<u64> {
     let limits = text(process.join("limits"));
     let limit = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;

@@ -112,6 +112,11 @@ impl DiskDirectory {
         };
         let stat = rustix::fs::fstat(&file).map_err(|e| Error::io(operation, path, e.into()))?;
         regular(operation, path, &stat)?;
+        // A write in place would change the file under its other name too, which may be another database's.
+        if flags.intersects(OFlags::WRONLY | OFlags::RDWR) && stat.st_nlink > 1 {
+            let what = "the file has another name too (a hard link); put a copy in its place";
+            return Err(Error::io(operation, path, io::Error::new(io::ErrorKind::InvalidInput, what)));
+        }
         Ok(file)
     }
 
@@ -559,6 +564,26 @@ mod tests {
         assert_eq!(dir.identity_at(&path("file")).unwrap(), Some(stamp.identity()));
         assert_eq!(dir.identity_at(&path("none")).unwrap(), None);
         assert!(matches!(dir.identity_at(&path("link")), Err(Error::NotRegular { .. })));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn file_with_two_names_is_not_written() {
+        let folder = std::env::temp_dir().join(format!("anden-names-{}", std::process::id()));
+        DiskStorage.create_dir(&folder).unwrap();
+        let (first, second) = (folder.join("first"), folder.join("second"));
+        std::fs::write(&first, "1").unwrap();
+        std::fs::hard_link(&first, &second).unwrap();
+        let dir = DiskStorage.open_dir(&folder).unwrap();
+        for refused in [dir.open_write(&first).err(), dir.lock(&first).err()] {
+            let refused = refused.unwrap().to_string();
+            assert!(refused.contains("a hard link"), "{refused}");
+        }
+        assert_eq!(dir.read(&second).unwrap().as_slice(), b"1");
+        dir.remove_file(&second).unwrap();
+        dir.open_write(&first).unwrap();
+        drop(dir);
+        DiskStorage.open_dir(&folder).unwrap().lock(&first).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

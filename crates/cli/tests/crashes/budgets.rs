@@ -36,15 +36,20 @@ struct Ended {
 
 impl Scene {
     fn new() -> Self {
+        let scene = Self::of_scale("20");
+        assert!(scene.num_bytes > SMALL * 3 / 2, "{} bytes are too few for this test", scene.num_bytes);
+        scene
+    }
+
+    fn of_scale(scale: &str) -> Self {
         let one = one_group();
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let (input, database) = (folder.path().join("graph.sg"), folder.path().join("db"));
-        run(anden().args(["generate", "uniform", "--scale", "20", "--degree", "16", "--quiet", "-o"]).arg(&input));
+        run(anden().args(["generate", "uniform", "--scale", scale, "--degree", "16", "--quiet", "-o"]).arg(&input));
         run(anden().args(["load", "--ids", "dense", "--quiet"]).arg(&database).arg(&input));
         std::fs::remove_file(&input).unwrap();
         let mut scene = Self { folder, database, num_bytes: 0, _one: one };
         scene.num_bytes = files(&scene.database).iter().map(|file| file.metadata().unwrap().len()).sum();
-        assert!(scene.num_bytes > SMALL * 3 / 2, "{} bytes are too few for this test", scene.num_bytes);
         scene
     }
 
@@ -228,6 +233,20 @@ fn updates_read_the_lists_that_they_change() {
     let times = 3 + 2 * NUM_UPDATES * 4096 / scene.num_bytes;
     let report: serde_json::Value = serde_json::from_str(&scene.reads_at_most(times, SMALL, &args)).unwrap();
     assert_eq!(report["updates"], NUM_UPDATES);
+    run(anden().args(["verify", "--quiet", database]));
+}
+
+/// Without `--memory`, snapshots come as early as the memory of the group asks for.
+#[test]
+fn writers_without_a_budget_fit_in_small_groups() {
+    let scene = Scene::of_scale("10");
+    if !may_limit_memory() {
+        return;
+    }
+    let database = scene.database.to_str().unwrap();
+    let updates = scene.write_edges("updates.txt", "+ ", 400_000);
+    let args = ["apply", database, updates.to_str().unwrap(), "--batch", "1000", "--durability", "none", "--quiet"];
+    scene.run_in(SMALL * 3 / 2, &args);
     run(anden().args(["verify", "--quiet", database]));
 }
 

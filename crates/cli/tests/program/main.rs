@@ -26,6 +26,7 @@ mod questions;
 mod refusals;
 mod scene;
 mod signals;
+mod small_machines;
 mod streams;
 mod tail;
 mod variants;

@@ -1,7 +1,7 @@
 //! A folder for each test, and the program run inside it.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use anden::{Changes, Database, LoadOptions, Retention, Session};
 use anden_snapshots::{DatabaseId, Identity};
@@ -105,12 +105,16 @@ impl Scene {
         std::fs::write(&input_file, input).unwrap();
         let output = self.command(arguments).stdin(std::fs::File::open(&input_file).unwrap()).output().unwrap();
         std::fs::remove_file(&input_file).unwrap();
-        Ran {
-            status: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-            command: arguments.join(" "),
-        }
+        Ran::new(output, arguments)
+    }
+
+    /// Runs the program with this many bytes of addresses (`ulimit -v`), beside those of its executable file.
+    pub fn anden_within(&self, num_bytes: u64, arguments: &[&str]) -> Ran {
+        let program = env!("CARGO_BIN_EXE_anden");
+        let num_kib = (std::fs::metadata(program).unwrap().len() + num_bytes) / 1024;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("ulimit -v {num_kib}; exec \"$0\" \"$@\""), program]).args(arguments);
+        Ran::new(shell.current_dir(self.folder.path()).stdin(Stdio::null()).output().unwrap(), arguments)
     }
 
     /// Runs the program with `--json`. Returns its object.
@@ -123,6 +127,15 @@ impl Scene {
 }
 
 impl Ran {
+    fn new(output: Output, arguments: &[&str]) -> Self {
+        Self {
+            status: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+            command: arguments.join(" "),
+        }
+    }
+
     /// Requires status 0 and an empty standard error.
     #[track_caller]
     pub fn succeeded(self) -> Self {

@@ -660,7 +660,7 @@ impl MemtableWriter {
     pub(super) fn make_room(&mut self, bound: usize) -> Result<()> {
         if bound <= self.overlay_base.capacity() {
             // An overlay base has room for whole pages, which may exceed the container's room.
-            return self.delta.grow(self.overlay_base.capacity().min(MAX_VERTICES));
+            return self.grow_delta(self.overlay_base.capacity().min(MAX_VERTICES));
         }
         let capacity = overflow(bound);
         let needed = (capacity * self.directions().len()) as u64 * OVERLAY_BASE_BITS / 8;
@@ -673,7 +673,7 @@ impl MemtableWriter {
         for &direction in self.directions() {
             overlay_base.learn(direction, &self.overlay_base);
         }
-        self.delta.grow(capacity)?;
+        self.grow_delta(capacity)?;
         self.overlay_base = Arc::new(overlay_base);
         // The prepared overlay base is too small now; the checkpoint makes another.
         self.next_overlay_base = None;

@@ -41,6 +41,12 @@ const BEHIND: u64 = 3;
 const CHECKPOINT_SHARE: u64 = 48;
 /// A smaller checkpoint is not worth its fixed cost.
 const LEAST_CHECKPOINT_BYTES: u64 = 1 << 20;
+/// Where the system limits addresses, the due bytes are one part in this many of those of a memtable. Until a snapshot
+/// is published, changes of four times the due bytes may come into the memtable, and one large batch.
+const ADDRESS_SHARE: u64 = 12;
+/// Where the system limits addresses, a batch in the memtable has at most one update for this many bytes of it. An
+/// update rewrites a list and its page in both directions.
+const ADDRESSES_OF_UPDATE: u64 = 1024;
 /// Default limit of the bytes a second that the background writes: a fraction of a disk's bandwidth.
 const WRITE_RATE: u64 = 100 << 20;
 /// The budget holds while commits have used at most a quarter as large a part of their room as is written of the
@@ -55,11 +61,29 @@ const LARGE_BATCH: usize = 1 << 18;
 /// No limit.
 const UNLIMITED: u64 = u64::MAX;
 
-/// The bytes of changes from which on a checkpoint is due, with this memory budget.
+/// The bytes of changes from which on a checkpoint is due, with this memory budget. Without one, with the memory that is
+/// free now: in a small control group, checkpoints come earlier.
 pub(crate) fn checkpoint_bytes(memory: Option<u64>) -> u64 {
-    let Some(memory) = memory else { return CHECKPOINT_BYTES };
+    let memory = memory.unwrap_or_else(anden_base::memory::available);
     let free = memory.saturating_sub(super::checkpoint::FIXED_BYTES);
     (free / CHECKPOINT_SHARE).clamp(LEAST_CHECKPOINT_BYTES, CHECKPOINT_BYTES)
+}
+
+/// What a memtable has addresses for.
+#[derive(Clone, Copy, Debug)]
+struct AddressLimits {
+    /// Maximum of the due bytes.
+    due_bytes: u64,
+    /// Maximum number of updates in a batch.
+    batch_updates: u64,
+}
+
+impl AddressLimits {
+    /// For a memtable with this many bytes of nodes.
+    fn of(memtable_bytes: u64) -> Self {
+        let due_bytes = (memtable_bytes / ADDRESS_SHARE).max(LEAST_CHECKPOINT_BYTES);
+        Self { due_bytes, batch_updates: memtable_bytes / ADDRESSES_OF_UPDATE }
+    }
 }
 
 /// The background threads and their orders. Dropping this stops the threads.
@@ -77,6 +101,7 @@ struct BackgroundState {
     live: Arc<Live>,
     store: Arc<Store>,
     checkpoint_bytes: AtomicU64,
+    addresses: AddressLimits,
     /// Bytes of changes in no snapshot after the last commit, without those being written.
     pending_bytes: AtomicU64,
     /// Bytes of changes at the last failure; the next attempt needs more.
@@ -133,7 +158,8 @@ impl Background {
         let work = BackgroundState {
             store,
             live,
-            checkpoint_bytes: AtomicU64::new(CHECKPOINT_BYTES),
+            checkpoint_bytes: AtomicU64::new(checkpoint_bytes(None)),
+            addresses: AddressLimits::of(anden_memtable::reservable_bytes()),
             pending_bytes: AtomicU64::new(0),
             failed_bytes: AtomicU64::new(0),
             is_ordered: AtomicBool::new(false),
@@ -158,8 +184,10 @@ impl Background {
 
     /// Whether a batch of this many updates is larger than the changes that ever wait for a snapshot.
     pub(crate) fn is_very_large(&self, num_updates: usize) -> bool {
-        let most_bytes = self.work.checkpoint_bytes.load(Ordering::Relaxed).saturating_mul(MUCH);
-        num_updates > LARGE_BATCH && num_updates as u64 > most_bytes / UPDATE_BYTES
+        let checkpoint_bytes = self.work.checkpoint_bytes();
+        let is_larger = num_updates as u64 > checkpoint_bytes.saturating_mul(MUCH) / UPDATE_BYTES;
+        let is_beyond_addresses = num_updates as u64 > self.work.addresses.batch_updates;
+        checkpoint_bytes != UNLIMITED && (num_updates > LARGE_BATCH && is_larger || is_beyond_addresses)
     }
 
     /// Whether a checkpoint is ordered or runs.
@@ -267,9 +295,17 @@ impl Drop for Background {
 }
 
 impl BackgroundState {
+    /// The bytes of changes from which on a checkpoint is due, without failures; `UNLIMITED`: never.
+    fn checkpoint_bytes(&self) -> u64 {
+        match self.checkpoint_bytes.load(Ordering::Relaxed) {
+            UNLIMITED => UNLIMITED,
+            limit => limit.min(self.addresses.due_bytes),
+        }
+    }
+
     /// The bytes of changes from which on a checkpoint is due.
     fn due_bytes(&self) -> u64 {
-        let limit = self.checkpoint_bytes.load(Ordering::Relaxed);
+        let limit = self.checkpoint_bytes();
         match self.failed_bytes.load(Ordering::Relaxed) {
             0 => limit,
             failed => limit.saturating_add(failed),
@@ -278,7 +314,7 @@ impl BackgroundState {
 
     /// Bytes of changes that may come behind a snapshot that is being written.
     fn room(&self) -> u64 {
-        self.checkpoint_bytes.load(Ordering::Relaxed).saturating_mul(BEHIND)
+        self.checkpoint_bytes().saturating_mul(BEHIND)
     }
 
     /// Waits until the written bytes are within the budget, unless `is_pressing` says that a caller waits. Returns the

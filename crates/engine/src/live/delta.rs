@@ -168,6 +168,11 @@ impl MemtableArcs {
         Ok(())
     }
 
+    /// Whether it has no arcs.
+    pub(crate) fn is_empty(&self) -> bool {
+        for_widths!(Self, self, delta => delta.terrace.is_empty())
+    }
+
     /// Bytes that readers hold, and bytes of the last published version.
     pub(crate) fn num_bytes(&self) -> u64 {
         for_widths!(Self, self, delta => delta.terrace.num_live_bytes())

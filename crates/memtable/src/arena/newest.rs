@@ -50,6 +50,9 @@ impl Limit {
 }
 
 impl Newest {
+    /// Bytes of an entry, in both tables.
+    pub(super) const ENTRY_BYTES: usize = 2 * size_of::<u64>();
+
     /// The last group whose version finds all its pages in the tables until two more versions are published.
     pub(crate) const LAST: u64 = UNKNOWN as u64 - 2;
 

@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn lines_come_back_in_the_order_they_are_given() {
-        let (arena, []) = NodeArena::reserve().unwrap();
+        let (arena, []) = NodeArena::reserve(0).unwrap();
         let free_lists = FreeLists::new(&arena);
         let mut slots = WorkerFreeLists::default();
         let mut take = |lines: usize| slots.take(&free_lists, lines).unwrap().seal();
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn no_line_is_handed_out_twice() {
-        let (arena, []) = NodeArena::reserve().unwrap();
+        let (arena, []) = NodeArena::reserve(0).unwrap();
         let free_lists = FreeLists::new(&arena);
         let mut slots = [WorkerFreeLists::default(), WorkerFreeLists::default()];
         let mut taken = vec![false; 1 << 20];
