@@ -210,6 +210,50 @@ def test_snapshots_merge_drop_and_retain(db: anden.Database) -> None:
     assert stats["storage"]["bytes"] > 0 and stats["commits"]["commits"] == 1
 
 
+def test_replica_follows_by_the_change_feed(tmp_path: Path) -> None:
+    primary = anden.create(tmp_path / "primary", ids="string", weighted=True, edge_properties=True, multigraph=True)
+    primary.set_keep_wal("8M")
+    assert (primary.keep_wal, primary.epoch, primary.oldest_epoch) == (8 << 20, 0, 0)
+    with primary.transaction() as tx:
+        tx.add_edge("a", "b", 1.5, kind="road")
+    with primary.transaction() as tx:
+        tx.set("a", "size", 3)
+        tx.remove_vertex("b")
+    primary.checkpoint()
+    sets = list(primary.changes())
+    assert [one.epoch for one in sets] == [1, 2] and repr(sets[0]) == "ChangeSet(epoch=1)"
+    edge = {"op": "add_edge", "source": "a", "target": "b", "weight": 1.5, "number": 0, "row": 0}
+    assert sets[0].changes()[-1] == edge | {"properties": {"kind": "road"}}
+    assert sets[1].changes() == [
+        {"op": "new_property", "of": "vertices", "name": "size", "type": "i64"},
+        {"op": "set_vertex_property", "vertex": "a", "name": "size", "value": 3},
+        {"op": "remove_vertex", "vertex": "b"},
+    ]
+    replica = anden.create(tmp_path / "replica", ids="string", weighted=True, edge_properties=True, multigraph=True)
+    with pytest.raises(anden.InvalidInput, match="those of epoch 1 come first"):
+        replica.apply_changes(sets[1])
+    assert [replica.apply_changes(one) for one in primary.changes(since=replica.epoch)] == [True, True]
+    assert not replica.apply_changes(sets[1])
+    assert list(replica.view()) == list(primary.view()) and replica.epoch == primary.epoch == 2
+    reader = anden.open(tmp_path / "primary", read_only=True)
+    assert [one.epoch for one in reader.changes(since=1)] == [2]
+
+
+def test_lost_changes_are_named(tmp_path: Path) -> None:
+    db = anden.create(tmp_path / "db")
+    db.apply([anden.Update.add_edge(1, 2)])
+    assert len(list(db.changes(since=0))) == 1
+    db.append([2], [3])
+    with pytest.raises(anden.EpochGone, match="since epoch 0") as gone:
+        next(db.changes(since=0))
+    assert (gone.value.since, gone.value.oldest) == (0, 2)
+    assert list(db.changes()) == []
+    with pytest.raises(anden.InvalidInput, match="the last commit has epoch 2"):
+        db.changes(since=3)
+    with pytest.raises(anden.InvalidInput, match="in memory"):
+        anden.create(None).changes(since=0)
+
+
 def test_lease_keeps_a_snapshot_from_drops(tmp_path: Path) -> None:
     db = anden.create(tmp_path / "db")
     for key in range(3):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ EXAMPLES: dict[str, Any] = {
     "arrays": lambda: [1, 2],
     "b": lambda: 2,
     "backups": lambda: "backup",
+    "changes": lambda: next(feed()),
     "columns": lambda: ["source"],
     "database": lambda: "damaged.anden",
     "dst": lambda: [2, 3],
@@ -66,6 +68,7 @@ EXAMPLES: dict[str, Any] = {
     "result": lambda: None,
     "retention": lambda: "all",
     "second": lambda: 2,
+    "size": lambda: "1M",
     "snapshot": lambda: 1,
     "snapshots": lambda: 1,
     "source": lambda: 1,
@@ -104,8 +107,16 @@ def new_edge() -> anden.NewEdge:
     return edge
 
 
+def feed() -> Any:
+    db = anden.create(Path(tempfile.mkdtemp(dir=".")) / "primary.anden")
+    db.apply([anden.Update.add_edge(1, 2)])
+    return db.changes(since=0)
+
+
 #: An object of each public class that has methods.
 OBJECTS: dict[str, Callable[[], Any]] = {
+    "ChangeFeed": feed,
+    "ChangeSet": lambda: next(feed()),
     "Database": database,
     "Diff": lambda: database().diff(1, 2),
     "DiffIterator": lambda: database().diff(1, 2).added(),

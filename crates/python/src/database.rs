@@ -2,11 +2,13 @@
 
 mod backup;
 mod changes;
+mod feed;
 mod lease;
 mod metrics;
 mod rolling;
 
 pub use self::backup::{repair, restore};
+pub use self::feed::{ChangeFeed, ChangeSet};
 pub use self::lease::Lease;
 pub use self::rolling::RollingWindows;
 

@@ -77,6 +77,7 @@ struct Classes {
     io: Py<PyType>,
     memory: Py<PyType>,
     unsupported: Py<PyType>,
+    epoch_gone: Py<PyType>,
 }
 
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
@@ -120,6 +121,7 @@ impl Classes {
                 py.get_type::<PyMemoryError>(),
             )?,
             unsupported: of("Unsupported", "The graph, or this version of it, lacks what the operation needs.")?,
+            epoch_gone: of("EpochGone", "The log lacks the commits after an epoch. Begin again from a backup.")?,
             error,
         })
     }
@@ -138,11 +140,12 @@ impl Classes {
             Error::Io(_) => &self.io,
             Error::Memory { .. } => &self.memory,
             Error::Unsupported(_) => &self.unsupported,
+            Error::EpochGone { .. } => &self.epoch_gone,
             _ => &self.error,
         }
     }
 
-    fn all(&self) -> [&Py<PyType>; 12] {
+    fn all(&self) -> [&Py<PyType>; 13] {
         [
             &self.error,
             &self.not_found,
@@ -156,6 +159,7 @@ impl Classes {
             &self.io,
             &self.memory,
             &self.unsupported,
+            &self.epoch_gone,
         ]
     }
 }
@@ -195,6 +199,10 @@ fn add_attributes(exception: &Bound<'_, PyAny>, error: &Error) -> PyResult<()> {
             exception.setattr("property", property)?;
             exception.setattr("vertex", key_object(py, vertex)?)?;
             exception.setattr("holder", key_object(py, holder)?)?;
+        }
+        Error::EpochGone { since, oldest, .. } => {
+            exception.setattr("since", since)?;
+            exception.setattr("oldest", oldest)?;
         }
         Error::Memory { needed, budget, .. } => {
             exception.setattr("needed", needed)?;

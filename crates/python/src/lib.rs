@@ -43,7 +43,9 @@ mod _anden {
     #[pymodule_export]
     use crate::command::run_command;
     #[pymodule_export]
-    use crate::database::{Database, Lease, RollingWindows, create, load, open, repair, restore};
+    use crate::database::{
+        ChangeFeed, ChangeSet, Database, Lease, RollingWindows, create, load, open, repair, restore,
+    };
     #[pymodule_export]
     use crate::input::{table_of, table_types};
     #[pymodule_export]

@@ -128,6 +128,7 @@ fn memtable<'py>(py: Python<'py>, live: &LiveStats) -> PyResult<Bound<'py, PyDic
 fn wal<'py>(py: Python<'py>, live: &LiveStats) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("bytes", live.log_bytes)?;
+    dict.set_item("retained_bytes", live.retained_log_bytes)?;
     dict.set_item("groups", live.logged_commits)?;
     dict.set_item("written_bytes", live.log_written_bytes)?;
     dict.set_item("syncs", live.log_syncs)?;
