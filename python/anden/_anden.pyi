@@ -94,18 +94,10 @@ def repair(
     database: _StrPath, to: _StrPath, *, threads: int = ..., memory: int | str | None = ...
 ) -> dict[str, Any]: ...
 def create(
-    path: _StrPath | None = ...,
-    *,
-    directed: bool = ...,
-    weighted: bool = ...,
-    weight_type: _WeightType | None = ...,
-    ids: _Ids = ...,
-    multigraph: bool = ...,
-    ordered: bool = ...,
-    edge_properties: bool = ...,
-    out_only: bool = ...,
-    threads: int = ...,
-    memory: int | str | None = ...,
+    path: _StrPath | None = ..., *,
+    directed: bool = ..., weighted: bool = ..., weight_type: _WeightType | None = ..., ids: _Ids = ...,
+    multigraph: bool = ..., ordered: bool = ..., edge_properties: bool = ..., out_only: bool = ...,
+    threads: int = ..., memory: int | str | None = ...,
 ) -> Database: ...
 def load(
     path: _StrPath | None,
