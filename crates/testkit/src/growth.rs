@@ -161,7 +161,7 @@ mod tests {
             files.push(file);
             if i % 2 == 0 {
                 let (sender, receiver) = mpsc::channel::<()>();
-                threads.push((sender, std::thread::spawn(move || drop(receiver.recv()))));
+                threads.push((sender, std::thread::spawn(move || _ = receiver.recv())));
             }
             log.sample();
         }
