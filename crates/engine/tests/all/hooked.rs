@@ -1,4 +1,4 @@
-//! A test disk that calls a hook before each change, and after a file was read as a whole.
+//! A test disk that calls a hook before each change but those of the mark, and after a file was read as a whole.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,6 +55,10 @@ impl HookedStorage {
 
     /// Calls the hook for changes. Changes by the hook call no hook.
     fn call(&self, path: &Path) {
+        // The log thread writes the mark at any time, and a hook expects the calls of one piece of work.
+        if path.ends_with("LOG") {
+            return;
+        }
         let hook = self.lock().take();
         if let Some(mut hook) = hook {
             hook(path);
