@@ -325,7 +325,7 @@ impl OperatorCase<'_> {
 fn try_cases(folder: &Path, cases: &str) {
     let (first, end) = cases.split_once("..").unwrap();
     let (first, end): (u64, u64) = (first.parse().unwrap(), end.parse().unwrap());
-    let shape_of = |number: u64| if number / 16 % 2 == 0 { GraphShape::Plain } else { GraphShape::Full };
+    let shape_of = |number: u64| if (number / 16).is_multiple_of(2) { GraphShape::Plain } else { GraphShape::Full };
     for number in first..end {
         if number == first || number.is_multiple_of(16) {
             shape_of(number).make(folder);
