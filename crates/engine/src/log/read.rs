@@ -169,15 +169,17 @@ impl<'a> LogPlace<'a> {
     pub(crate) fn hold(self, after: u64) -> Result<HeldLog<'a>> {
         // The mark first. If a writer removes segments after that, a manifest is published that has their commits.
         let mark = DurableMark::read(self.storage, self.directory, self.id)?;
-        let mut segments = Vec::new();
+        let (mut segments, mut next) = (Vec::new(), None);
         // The youngest first: those before the one that has the next record are retained, and may be many.
         for (number, path) in self.segments()?.into_iter().rev() {
             let segment = HeldSegment { number, file: self.storage.open_read(&path)?, path };
-            let has_next = segment.header(self.id).is_some_and(|header| header.first_epoch <= after.saturating_add(1));
-            segments.push(segment);
-            if has_next {
+            let first_epoch = segment.header(self.id).map(|header| header.first_epoch);
+            // A retained segment begins earlier. One that does not is a copy, and reading it finds commits twice.
+            if next.is_some_and(|next| first_epoch.is_none_or(|first| first < next)) {
                 break;
             }
+            next = first_epoch.filter(|&first| first <= after.saturating_add(1)).or(next);
+            segments.push(segment);
         }
         segments.reverse();
         Ok(HeldLog { place: self, mark, segments })
