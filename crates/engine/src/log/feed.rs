@@ -67,9 +67,7 @@ impl LogPlace<'_> {
             None => Err(feed.gone(None)),
         }
     }
-}
 
-impl LogPlace<'_> {
     /// The least epoch from which [`feed`](Self::feed) gives records. `after`: the epoch of the manifest.
     ///
     /// # Errors
