@@ -1,7 +1,8 @@
 //! PageRank over the last batches of a stream of edges.
 //!
-//! Every batch is a snapshot, and the window shows the changes of the last ones. The cost of a batch depends on its
-//! size and not on the length of the stream. The database may be in memory.
+//! Every batch is a snapshot, and the window shows the edges that the last ones added, with their vertices. The cost of
+//! a batch grows with the edges of the window and the vertices of the stream, not with the stream's edges. The database
+//! may be in memory.
 
 use anden::job::Value;
 use anden::{Changes, Database, Job, Key, Parameters, Result, View};
