@@ -16,6 +16,7 @@ mod replay;
 #[cfg(feature = "rivals")]
 mod rivals;
 mod stage;
+mod upkeep;
 
 use anyhow::{Result, bail};
 
@@ -25,8 +26,8 @@ use ground::Ground;
 use navigation::Question;
 
 /// The parts that `--kernel` selects.
-const PARTS: [&str; 9] =
-    ["navigation", "mixed", CHECKED, "commits", "kinds", "indexes", "conflicts", "recovery", "replay"];
+const PARTS: [&str; 10] =
+    ["navigation", "mixed", CHECKED, "commits", "kinds", "indexes", "conflicts", "recovery", "replay", "upkeep"];
 
 /// This part runs only if selected: it takes several times as long as its analyses alone.
 const CHECKED: &str = "checked";
@@ -89,6 +90,9 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
     }
     if is_wanted("replay") {
         replay::lines(setting, is_quick, report)?;
+    }
+    if is_wanted("upkeep") {
+        upkeep::lines(setting, is_quick, report)?;
     }
     Ok(())
 }

@@ -173,6 +173,10 @@ impl std::fmt::Debug for NodeArena {
 
 /// Number of lines to reserve with this many bytes of addresses left.
 fn lines_within(left: Option<u64>) -> usize {
+    // Miri takes memory for all lines at once.
+    if cfg!(miri) {
+        return LEAST_LINES;
+    }
     let Some(left) = left else { return MOST_LINES };
     let num_lines = left / ADDRESS_SHARE / size_of::<ArenaLine>() as u64;
     num_lines.clamp(LEAST_LINES as u64, MOST_LINES as u64) as usize
@@ -197,7 +201,13 @@ fn least_bytes(num_tables: usize, num_pages: usize) -> u64 {
 
 /// Maps zeroed addresses that take memory where they are written: small pages first, then huge pages.
 fn reserved(num_bytes: usize) -> io::Result<MmapMut> {
-    let map = MmapOptions::new().len(num_bytes).no_reserve_swap().map_anon()?;
+    let mut options = MmapOptions::new();
+    options.len(num_bytes);
+    // Miri knows neither of the two hints.
+    if cfg!(miri) {
+        return options.map_anon();
+    }
+    let map = options.no_reserve_swap().map_anon()?;
     if num_bytes > SMALL_BYTES {
         // Only a hint: without huge pages, address translation takes longer.
         let _ = map.advise_range(Advice::HugePage, SMALL_BYTES, num_bytes - SMALL_BYTES);

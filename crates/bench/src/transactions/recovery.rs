@@ -74,7 +74,8 @@ fn time_to_open(
     Ok((time, num_bytes))
 }
 
-fn copy_files(from: &Path, to: &Path) -> Result<u64> {
+/// Copies the files of a directory into a new one. Returns their bytes.
+pub(super) fn copy_files(from: &Path, to: &Path) -> Result<u64> {
     if to.exists() {
         std::fs::remove_dir_all(to)?;
     }
