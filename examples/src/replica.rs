@@ -21,8 +21,8 @@ pub fn begin(primary: &Database, backup: &Path, path: &Path) -> Result<Database>
 /// Applies what the primary has committed since the replica's epoch. Returns the number of change sets.
 ///
 /// # Errors
-/// [`EpochGone`](anden::Error::EpochGone): the primary no longer keeps the next commit in its WAL, so begin again. The
-/// primary is damaged, or a disk fails.
+/// [`EpochGone`](anden::Error::EpochGone): the primary no longer keeps the next commit in its WAL, and no snapshot of the
+/// replica's epoch, so begin again. The primary is damaged, or a disk fails.
 pub fn follow(primary: &Database, replica: &Database) -> Result<usize> {
     primary.refresh()?;
     let mut num_applied = 0;

@@ -4,7 +4,7 @@ import datetime
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, TypeAlias, TypeVar, final, overload
+from typing import Any, Final, Literal, TypeAlias, TypeVar, final, overload
 
 import networkx  # type: ignore[import-untyped]
 import numpy as np
@@ -151,7 +151,8 @@ class Conflict(Error): ...
 class UniqueViolation(Error): ...
 class EpochGone(Error):
     since: int
-    oldest: int
+    earlier: int | None
+    later: int
 class Corrupt(Error): ...
 class Locked(Error): ...
 class Io(Error, OSError): ...
@@ -698,8 +699,8 @@ class Update:
 
 @final
 class Snapshot:
-    @property
-    def number(self) -> int: ...
+    number: Final[int]
+    epoch: Final[int]
     @property
     def name(self) -> str | None: ...
     @property
@@ -765,14 +766,13 @@ class ChangeFeed:
 
 @final
 class ChangeSet:
-    @property
-    def epoch(self) -> int: ...
+    epoch: Final[int]
+    net: Final[bool]
     def changes(self) -> list[dict[str, Any]]: ...
 
 @final
 class Lease:
-    @property
-    def snapshot(self) -> int: ...
+    snapshot: Final[int]
     def release(self) -> None: ...
     def __enter__(self) -> Lease: ...
     def __exit__(

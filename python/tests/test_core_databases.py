@@ -239,14 +239,41 @@ def test_replica_follows_by_the_change_feed(tmp_path: Path) -> None:
     assert [one.epoch for one in reader.changes(since=1)] == [2]
 
 
+def test_replica_follows_over_appends_and_checkpoints(tmp_path: Path) -> None:
+    kind: dict[str, Any] = {"weighted": True, "edge_properties": True, "multigraph": True}
+    primary = anden.create(tmp_path / "primary", **kind)
+    replica = anden.create(tmp_path / "replica", **kind)
+    with primary.transaction() as tx:
+        tx.add_edge(1, 2, 1.5, kind="road")
+        tx.add_edge(1, 2, 2.5)
+    primary.append([2, 3], [3, 4], weights=[1.0, 2.0])
+    with primary.transaction() as tx:
+        tx.set(1, "size", 3)
+        tx.remove_vertex(4)
+    primary.checkpoint()
+    sets = list(primary.changes(since=0))
+    assert [(one.epoch, one.net) for one in sets] == [(1, True), (2, True), (3, True)]
+    assert repr(sets[0]) == "ChangeSet(epoch=1, net)" and primary.oldest_epoch == 3
+    edge = {"op": "add_edge", "source": 1, "target": 2, "weight": 1.5, "number": 0, "row": 0}
+    assert sets[0].changes()[3] == edge | {"properties": {"kind": "road"}}
+    with pytest.raises(anden.InvalidInput, match="the net changes since epoch 1, and this database has epoch 0"):
+        replica.apply_changes(sets[1])
+    assert [replica.apply_changes(one) for one in sets] == [True, True, True]
+    assert replica.epoch == 3 and replica.diff(1, replica.snapshots()[-1], other=primary) is not None
+    assert replica.view().vertex(1) == primary.view().vertex(1)
+    assert [snapshot.epoch for snapshot in replica.snapshots()] == [0, 1, 2, 3]
+
+
 def test_lost_changes_are_named(tmp_path: Path) -> None:
     db = anden.create(tmp_path / "db")
     db.apply([anden.Update.add_edge(1, 2)])
     assert len(list(db.changes(since=0))) == 1
     db.append([2], [3])
-    with pytest.raises(anden.EpochGone, match="since epoch 0") as gone:
-        next(db.changes(since=0))
-    assert (gone.value.since, gone.value.oldest) == (0, 2)
+    assert [snapshot.epoch for snapshot in db.snapshots()] == [0, 1, 2]
+    db.drop(2)
+    with pytest.raises(anden.EpochGone, match="since epoch 1") as gone:
+        next(db.changes(since=1))
+    assert (gone.value.since, gone.value.earlier, gone.value.later) == (1, 0, 2)
     assert list(db.changes()) == []
     with pytest.raises(anden.InvalidInput, match="the last commit has epoch 2"):
         db.changes(since=3)

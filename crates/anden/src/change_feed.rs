@@ -12,7 +12,7 @@ pub struct ChangeFeed {
 }
 
 /// The changes of one commit group: all that became visible with its epoch. Several transactions that were committed at
-/// one time may share a group.
+/// one time may share a group. Or the [net](ChangeSet::is_net) changes of several groups.
 #[derive(Clone, Debug)]
 pub struct ChangeSet(CommitRecord);
 
@@ -29,9 +29,15 @@ impl Iterator for ChangeFeed {
 }
 
 impl ChangeSet {
-    /// The epoch of the commit group. Epochs ascend by one.
+    /// The epoch of the commit group. Epochs ascend: by one, and by more if the changes are [net](Self::is_net).
     pub fn epoch(&self) -> u64 {
         self.0.epoch()
+    }
+
+    /// Whether these are the net changes from the epoch of one snapshot, at which the consumer was, to the epoch of the
+    /// next. The WAL lacks the commits in between. What was undone again is left out.
+    pub fn is_net(&self) -> bool {
+        self.0.is_net()
     }
 
     /// The changes in their order, as their writers asked for them. A change may change nothing, for example if an edge
@@ -78,8 +84,9 @@ impl Database {
     /// database then loses. A handle that only reads shows the commits of its last [`refresh`](Self::refresh).
     ///
     /// Changes come from the WAL, which loses a commit once a snapshot has it. [`set_keep_wal`](Self::set_keep_wal)
-    /// keeps more. An append, and a batch of more than 16.8 million updates, skip the WAL. They end the feed of all
-    /// earlier epochs, and a consumer begins again from a copy.
+    /// keeps more. An append, and a batch of more than 16.8 million updates, skip the WAL. Where the WAL lacks the next
+    /// commit, and `since` is the epoch of a snapshot, the next change set has the [net](ChangeSet::is_net) changes up
+    /// to the next younger snapshot. At any other epoch, a consumer begins again from a copy.
     ///
     /// ```
     /// use anden::changes::GraphChange;
@@ -101,12 +108,13 @@ impl Database {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Cost: reads the WAL from the commit after `since` on, one segment of up to 64 MB at a time.
+    /// Cost: reads the WAL from the commit after `since` on, one segment of up to 64 MB at a time. A net change set is
+    /// in memory as a whole.
     ///
     /// # Errors
-    /// [`Error::EpochGone`](crate::Error::EpochGone): the WAL lacks the next commit.
     /// [`Error::InvalidInput`](crate::Error::InvalidInput): `since` is later than the last commit, or the database is in
-    /// memory. Damage, errors of the disk and cancellation, which also the iterator returns.
+    /// memory. Errors of the disk. The iterator returns [`Error::EpochGone`](crate::Error::EpochGone) if neither the WAL
+    /// nor a snapshot leads on, and damage, errors of the disk, a lack of memory, cancellation.
     pub fn changes(&self, since: u64) -> Result<ChangeFeed> {
         Ok(ChangeFeed { records: self.inner().changes(since)?, session: self.session().clone() })
     }
@@ -117,7 +125,7 @@ impl Database {
     ///
     /// The replica begins as the primary did, created empty with the same options, or is restored from a backup of it.
     /// It takes every change set in its turn, and no other commit. Then both have the same vertices, edges, numbers of
-    /// edges and values after each epoch. To take over, it just commits. Snapshots and indexes are its own; do not give
+    /// edges and values after each epoch. [Net](ChangeSet::is_net) changes become a snapshot of the replica. To take over, it just commits. Snapshots and indexes are its own; do not give
     /// it a unique index that the primary lacks.
     ///
     /// ```
@@ -148,7 +156,9 @@ impl Database {
         self.inner().epoch()
     }
 
-    /// The least epoch that [`changes`](Self::changes) takes.
+    /// The least epoch after which the WAL has all commits, but for those that skip it. From here on,
+    /// [`changes`](Self::changes) takes each epoch; before, it takes those of snapshots
+    /// ([`SnapshotInfo::epoch`](crate::snapshot::SnapshotInfo::epoch)).
     ///
     /// # Errors
     /// Errors of the disk.

@@ -74,13 +74,16 @@ pub enum Error {
         /// The message.
         reason: Reason,
     },
-    /// The WAL lacks the commits after an epoch, so its changes cannot be given from there. Begin again from a backup or a
-    /// copy, and keep more of the WAL ([`Database::set_keep_wal`](crate::Database::set_keep_wal)).
+    /// The WAL lacks the commits after an epoch, and no snapshot has the epoch, so the changes cannot be given from
+    /// there. Begin again from a backup or a copy, and keep more of the WAL
+    /// ([`Database::set_keep_wal`](crate::Database::set_keep_wal)).
     EpochGone {
         /// The epoch from which the changes were wanted.
         since: u64,
-        /// The least later epoch from which the WAL has changes, or the last epoch.
-        oldest: u64,
+        /// The next earlier epoch from which there are changes, of a snapshot.
+        earlier: Option<u64>,
+        /// The next later epoch from which there are changes, or the last epoch.
+        later: u64,
         /// The message.
         reason: Reason,
     },
@@ -425,7 +428,9 @@ impl From<anden_engine::Error> for Error {
             Failed::NoProperty { name: property, .. } | Failed::NoValueToRemove { property, .. } => {
                 Self::not_found(NotFound::Property(property), text)
             }
-            Failed::EpochGone { since, oldest } => Self::EpochGone { since, oldest, reason: text.into() },
+            Failed::EpochGone { since, earlier, later } => {
+                Self::EpochGone { since, earlier, later, reason: text.into() }
+            }
             Failed::ReadOnly { .. } => Self::ReadOnly(text.into()),
             Failed::Conflict { .. } => Self::Conflict(text.into()),
             Failed::UniqueViolation { property, key, holder, .. } => {

@@ -2,40 +2,79 @@
 //!
 //! The feed gives durable commits only: a consumer never sees a commit that a power cut then takes from the database.
 //! It gives no commit that is not published. Segments of commits that a snapshot has stay in the directory up to
-//! [`Engine::keep_wal`] bytes. Appends and very large batches skip the WAL: the feed begins anew behind them.
+//! [`Engine::keep_wal`] bytes. Where the WAL lacks a commit, the net changes up to the next snapshot take its place:
+//! behind a checkpoint without kept segments, and for appends and very large batches, which skip the WAL.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anden_base::parallel::Pool;
-use anden_snapshots::{GraphOptions, SnapshotView};
+use anden_snapshots::{GraphOptions, SnapshotSteps, SnapshotView};
 
-use crate::live::CommitRecord;
-use crate::log::{LogFeed, LogPlace};
+use crate::live::{CommitRecord, NetChanges, encode_step};
+use crate::log::{FeedRecord, LogFeed, LogPlace};
 use crate::{Engine, Error, Result};
 
 /// Attempts to open the segments while a writer removes some of them.
 const MAX_ATTEMPTS: usize = 1000;
 
-/// Records in the order of their epochs, one for each commit group; see [`Engine::changes`]. Reads one segment of
-/// the WAL at a time. Ends after an error.
+/// Records in the order of their epochs; see [`Engine::changes`]. Reads one segment of the WAL, or the changes of one
+/// snapshot, at a time. Ends after an error.
 #[derive(Debug)]
 pub struct RecordFeed {
-    records: LogFeed,
+    log: LogFeed,
+    steps: SnapshotSteps,
     view: Arc<SnapshotView>,
+    /// The directory, for messages.
+    path: PathBuf,
+    /// Bytes that the changes of a snapshot may take.
+    memory: Option<u64>,
+    /// The epoch of the last record that was given.
+    last: u64,
+    /// The epoch through which records are given.
+    until: u64,
 }
 
 impl Iterator for RecordFeed {
     type Item = Result<CommitRecord>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let record = self.records.next()?;
-        Some(record.map(|record| CommitRecord {
-            epoch: record.epoch,
-            payload: record.payload,
-            path: record.path,
-            offset: record.offset,
-            view: Arc::clone(&self.view),
-        }))
+        if self.last >= self.until {
+            return None;
+        }
+        let record = self.read();
+        self.last = record.as_ref().map_or(self.until, CommitRecord::epoch);
+        Some(record)
+    }
+}
+
+impl RecordFeed {
+    /// The next record: that of the WAL, or else the net changes up to the next snapshot.
+    fn read(&mut self) -> Result<CommitRecord> {
+        let view = Arc::clone(&self.view);
+        if let Some(FeedRecord { epoch, payload, path, offset }) = self.log.after(self.last)? {
+            return Ok(CommitRecord { epoch, payload, path, offset, net: None, view });
+        }
+        let Some(step) = self.steps.after(self.last)? else { return Err(self.gone()) };
+        Ok(CommitRecord {
+            epoch: step.epoch,
+            payload: encode_step(&step, self.memory)?,
+            path: self.path.clone(),
+            offset: 0,
+            net: Some(NetChanges { since: self.last, next_row: step.next_row }),
+            view,
+        })
+    }
+
+    /// The error for a next commit that neither the WAL nor a snapshot leads to.
+    fn gone(&self) -> Error {
+        let Self { last: since, until, .. } = *self;
+        let later = self.steps.epochs().chain(self.log.later_epochs()).filter(|&epoch| epoch > since).min();
+        Error::EpochGone {
+            since,
+            earlier: self.steps.epochs().filter(|&epoch| epoch < since).max(),
+            later: later.map_or(until, |later| later.min(until)),
+        }
     }
 }
 
@@ -57,7 +96,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The least epoch that [`changes`](Self::changes) takes: the WAL has all commits after it.
+    /// The least epoch after which the WAL has all commits, but for those that skipped it. From here on,
+    /// [`changes`](Self::changes) takes each epoch; before, it takes those of snapshots.
     ///
     /// # Errors
     /// The disk failed.
@@ -74,20 +114,25 @@ impl Engine {
     /// shows and that are durable by now. The next call goes on from the epoch of the last record. A database that
     /// was created empty begins with epoch 0.
     ///
+    /// Where the WAL lacks the next commit, and a snapshot has the epoch before it, the next record has the
+    /// [net](CommitRecord::is_net) changes up to the next younger snapshot.
+    ///
     /// A handle that only reads shows the commits of its last [`refresh`](Self::refresh). Those whose durability no
     /// later record or mark states yet come with a later call.
     ///
-    /// Cost: reads the segment with the commit after `since`, and those that follow; one segment is in memory.
+    /// Cost: reads the segment with the commit after `since`, and those that follow; one segment is in memory, or the
+    /// changes of one snapshot.
     ///
     /// # Errors
-    /// [`Error::EpochGone`]: the WAL lacks the next commit. `since` is later than the last commit; the database is in
-    /// memory and so has no WAL; damage; the disk failed. The iterator returns such errors too, once it meets them.
+    /// `since` is later than the last commit; the database is in memory and so has no WAL; the disk failed. The
+    /// iterator returns damage, [`Error::EpochGone`] if neither the WAL nor a snapshot leads on, and [`Error::Memory`].
     pub fn changes(&self, since: u64) -> Result<RecordFeed> {
         self.require_here()?;
         if !self.is_read_only() && !self.live().has_log() {
             return Err(Error::options("a database in memory has no WAL, and so no change feed"));
         }
-        let shown = self.epoch();
+        // A snapshot that is a commit of its own is published a moment before its epoch.
+        let shown = self.epoch().max(self.store().epoch());
         if since > shown {
             return Err(Error::options(format!(
                 "cannot give the changes since epoch {since}: the last commit has epoch {shown}; if the database was \
@@ -95,18 +140,25 @@ impl Engine {
             )));
         }
         let until = shown.min(self.live().durable_through(self.store()));
+        let log = self.hold_feed(since)?;
+        // After the segments: if a writer removed some before, a snapshot among these has their commits.
+        let steps = self.store().steps();
         // After the bound: the view must know all vertices and properties of the records.
         let view = Arc::new(self.view()?);
+        let (path, memory) = (self.path().to_owned(), self.store().memory());
+        Ok(RecordFeed { log, steps, view, path, memory, last: since, until })
+    }
+
+    fn hold_feed(&self, since: u64) -> Result<LogFeed> {
         let place = self.log_place();
         for _ in 0..MAX_ATTEMPTS {
-            match place.feed(since, until) {
-                Ok(records) => return Ok(RecordFeed { records, view }),
+            match place.feed(since) {
                 // A checkpoint removed a segment between its listing and its opening.
                 Err(Error::Base(error)) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => {}
-                Err(error) => return Err(error),
+                held => return held,
             }
         }
-        Ok(RecordFeed { records: place.feed(since, until)?, view })
+        place.feed(since)
     }
 
     /// Applies a record of another database, its *primary*, as one commit of the same epoch. Returns false, and does
@@ -114,7 +166,8 @@ impl Engine {
     /// the primary, so both databases are equal after each epoch.
     ///
     /// This database must have begun as the primary: created empty with the same options, or restored from a backup of
-    /// it. It must get every record in its turn, and commit nothing else. Unique indexes are not checked.
+    /// it. It must get every record in its turn, and commit nothing else. Unique indexes are not checked. Net changes
+    /// become a snapshot, and need exactly the epoch from which they lead on.
     ///
     /// # Errors
     /// The handle cannot write; the options of the graphs differ; a record before this one is missing; the changes
@@ -129,6 +182,6 @@ impl Engine {
                 changes.epoch
             )));
         }
-        self.commit_record(changes.record(), pool)
+        self.commit_record(changes, pool)
     }
 }

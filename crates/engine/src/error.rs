@@ -184,16 +184,21 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
-    /// The WAL lacks the commit after an epoch, so the change feed cannot go on from there.
+    /// The WAL lacks the commit after an epoch, and no snapshot has the epoch, so the change feed cannot go on from
+    /// there.
     #[error(
-        "cannot give the changes since epoch {since}: the WAL has only those since epoch {oldest}; begin again from a \
-         backup or a copy of epoch {oldest} or later, and keep more of the WAL: `anden retain --keep-wal`"
+        "cannot give the changes since epoch {since}: the WAL no longer has them, and no snapshot has this epoch; there \
+         are changes since epoch {}{later}. Begin again from a backup or a copy of epoch {later} or later, and keep more \
+         of the WAL: `anden retain --keep-wal`",
+        earlier.map(|epoch| format!("{epoch} and ")).unwrap_or_default()
     )]
     EpochGone {
         /// The epoch from which the changes were wanted.
         since: u64,
-        /// The least later epoch from which the WAL has changes, or the last epoch.
-        oldest: u64,
+        /// The next earlier epoch from which there are changes, of a snapshot.
+        earlier: Option<u64>,
+        /// The next later epoch from which there are changes, or the last epoch.
+        later: u64,
     },
     /// A fault of this program: a thread panicked, or two of its parts disagree.
     #[error("internal error: {what}; please report it")]

@@ -35,7 +35,7 @@ use parking_lot::{Condvar, Mutex};
 pub(crate) use copy::SegmentCopy;
 pub use durability::Durability;
 pub(crate) use durability::SharedDurability;
-pub(crate) use feed::LogFeed;
+pub(crate) use feed::{FeedRecord, LogFeed};
 pub(crate) use mark::mark_bytes;
 pub(crate) use read::{HeldLog, LogPlace, LoggedGroup, Lsn, ReadFaults, WalScan};
 

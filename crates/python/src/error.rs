@@ -121,7 +121,10 @@ impl Classes {
                 py.get_type::<PyMemoryError>(),
             )?,
             unsupported: of("Unsupported", "The graph, or this version of it, lacks what the operation needs.")?,
-            epoch_gone: of("EpochGone", "The log lacks the commits after an epoch. Begin again from a backup.")?,
+            epoch_gone: of(
+                "EpochGone",
+                "Neither the log nor a snapshot leads on from an epoch. Begin again from a backup.",
+            )?,
             error,
         })
     }
@@ -200,9 +203,10 @@ fn add_attributes(exception: &Bound<'_, PyAny>, error: &Error) -> PyResult<()> {
             exception.setattr("vertex", key_object(py, vertex)?)?;
             exception.setattr("holder", key_object(py, holder)?)?;
         }
-        Error::EpochGone { since, oldest, .. } => {
+        Error::EpochGone { since, earlier, later, .. } => {
             exception.setattr("since", since)?;
-            exception.setattr("oldest", oldest)?;
+            exception.setattr("earlier", earlier)?;
+            exception.setattr("later", later)?;
         }
         Error::Memory { needed, budget, .. } => {
             exception.setattr("needed", needed)?;

@@ -107,6 +107,12 @@ impl Snapshot {
         self.info.as_of.map(value).transpose()
     }
 
+    /// The epoch of the last commit that it contains: `changes` leads from here to the next snapshot.
+    #[getter]
+    fn epoch(&self) -> u64 {
+        self.info.epoch
+    }
+
     /// The number of vertices.
     #[getter]
     fn vertices(&self) -> u64 {

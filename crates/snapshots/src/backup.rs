@@ -278,6 +278,9 @@ mod tests {
         refused("the manifest does not name", |list| list.copied.push("../notes".into()));
         refused("not numbered from 1", |list| list.log[0].name = "../wal-000001".into());
         refused("not numbered from 1", |list| list.log[0].name = names::log(2));
-        refused("the epoch is before", |list| list.manifest.0.epoch = 7);
+        refused("the epoch is before", |list| {
+            list.manifest.0.epoch = 7;
+            list.manifest.0.chain.versions.iter_mut().for_each(|version| version.epoch = 7);
+        });
     }
 }

@@ -225,22 +225,10 @@ impl StoreBuilder {
         tags: &[SnapshotTag<'_>],
     ) -> Result<Store> {
         self.check(&base, &dictionary, num_edges)?;
-        let newest = ChainVersion {
-            number: 1,
-            is_kept: true,
-            name: None,
-            unix_time: self.identity.time(),
-            as_of: None,
-            vertex_bound: base.vertex_bound as u64,
-            num_vertices: base.vertex_bound as u64,
-            num_edges,
-            num_arcs: base.num_arcs,
-            num_added: num_edges,
-            num_removed: 0,
-            delta: None,
-        };
-        let columns = std::mem::take(&mut self.columns).into_inner();
         let rows = std::mem::take(&mut self.rows).into_inner();
+        let next_row = rows.as_ref().map_or(0, |rows| rows.num_rows);
+        let newest = self.version_of(&base, num_edges, next_row);
+        let columns = std::mem::take(&mut self.columns).into_inner();
         let next_file = deltas.next_file.max(FIRST + 1).max(FIRST + columns.len() as u32);
         let (versions, delta_files) = deltas.versions(newest, tags)?;
         let (UnpublishedDirectory { storage, path, outside, .. }, lock) = (&self.directory, self.directory.lock()?);
@@ -271,7 +259,7 @@ impl StoreBuilder {
             base: FIRST,
             dictionary: dictionary.file.iter().map(|_| FIRST).collect(),
             properties: columns.into_iter().map(|(record, ..)| record).collect(),
-            next_row: rows.as_ref().map_or(0, |rows| rows.num_rows),
+            next_row,
             rows: rows.iter().filter_map(|rows| rows.file.as_ref()).map(|_| FIRST).collect(),
             edge_properties: rows.map_or(Vec::new(), |rows| rows.records),
             chain: Chain { versions, anchor, merged_deltas: Vec::new() },
@@ -285,6 +273,26 @@ impl StoreBuilder {
         self.directory.is_published = true;
         let lock = self.directory.lock.take();
         Ok(Store::with_state(storage, &self.directory.path, state, lock).with_unix_time(self.identity.unix_time))
+    }
+
+    /// The version of the base, without a name.
+    fn version_of(&self, base: &FinishedBase, num_edges: u64, next_row: u64) -> ChainVersion {
+        ChainVersion {
+            number: 1,
+            is_kept: true,
+            name: None,
+            unix_time: self.identity.time(),
+            as_of: None,
+            epoch: 0,
+            next_row,
+            vertex_bound: base.vertex_bound as u64,
+            num_vertices: base.vertex_bound as u64,
+            num_edges,
+            num_arcs: base.num_arcs,
+            num_added: num_edges,
+            num_removed: 0,
+            delta: None,
+        }
     }
 
     fn check(&self, base: &FinishedBase, keys: &FinishedDictionary, num_edges: u64) -> Result<()> {

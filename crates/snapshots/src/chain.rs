@@ -50,6 +50,10 @@ pub(crate) struct ChainVersion {
     pub unix_time: u64,
     /// Time of the data, in microseconds since 1970.
     pub as_of: Option<i64>,
+    /// Epoch of the last commit that it contains.
+    pub epoch: u64,
+    /// The number of the next row at this epoch.
+    pub next_row: u64,
     pub vertex_bound: u64,
     /// Number of live vertices.
     pub num_vertices: u64,
@@ -100,8 +104,10 @@ impl Chain {
             return wrong(format!("version {} has no delta", version.number));
         }
         for pair in self.versions.windows(2) {
-            // Ids are never given back, so the bound never shrinks.
-            if pair[0].number >= pair[1].number || pair[0].vertex_bound > pair[1].vertex_bound {
+            // Ids and rows are never given back, so the bounds never shrink.
+            let bounds = |version: &ChainVersion| [version.vertex_bound, version.next_row, version.epoch];
+            let shrinks = bounds(&pair[0]).iter().zip(bounds(&pair[1])).any(|(before, after)| *before > after);
+            if pair[0].number >= pair[1].number || shrinks {
                 return wrong(format!("version {} cannot follow version {}", pair[1].number, pair[0].number));
             }
         }
@@ -176,6 +182,21 @@ impl Chain {
     /// The kept version before this one.
     pub fn kept_before(&self, number: u32) -> Option<u32> {
         self.kept().rev().map(|version| version.number).find(|&before| before < number)
+    }
+
+    /// The versions between which the next net change set after the epoch `since` leads, by number. `None` if no kept
+    /// version has this epoch, or if no later one is kept and the newest version is not later.
+    pub fn step_after(&self, since: u64) -> Option<(u32, u32)> {
+        if !self.kept().any(|version| version.epoch == since) {
+            return None;
+        }
+        let newest = self.newest().number;
+        // The newest version counts even if its snapshot was dropped, because the WAL goes on from there.
+        let is_end = |version: &&ChainVersion| version.epoch > since && (version.is_kept || version.number == newest);
+        let end = self.versions.iter().find(is_end)?.epoch;
+        // Versions without a commit between them share an epoch, whose graph is that of the last one.
+        let last_of = |epoch| self.versions.iter().rfind(|version| version.epoch == epoch);
+        Some((last_of(since)?.number, last_of(end)?.number))
     }
 
     /// The places of all deltas that the chain refers to.

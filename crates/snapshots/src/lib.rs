@@ -70,8 +70,8 @@ pub use property::{
 pub use repair::{DamagedStore, Loss, RepairedStore, VertexSpan};
 pub use store::{
     DeltaChanges, EdgeChanges, IndexDraft, IndexInfo, Lease, LeaseInfo, MergeReport, MergeScope, NewRows, RunningWork,
-    SnapshotDiff, SnapshotInfo, StorageStats, Store, StoredFormFile, StoredForms, WorkCounters, WorkProgress,
-    WorkStats, WriterLock, check_first_name,
+    SnapshotDiff, SnapshotInfo, SnapshotStep, SnapshotSteps, StorageStats, Store, StoredFormFile, StoredForms,
+    WorkCounters, WorkProgress, WorkStats, WriterLock, check_first_name,
 };
 pub use table::PAGE_VERTICES;
 pub use temp_file::TempFile;

@@ -223,6 +223,13 @@ impl Manifest {
         if self.epoch > MAX_EPOCH {
             return Err(format!("the last commit has the epoch {}", self.epoch));
         }
+        let ChainVersion { epoch, next_row, .. } = *self.chain.newest();
+        if (epoch, next_row) != (self.epoch, self.next_row) {
+            return Err(format!(
+                "the newest version has the epoch {epoch} and the next row {next_row}, the database {} and {}",
+                self.epoch, self.next_row
+            ));
+        }
         if self.next_file > FIRST_UNWRITTEN {
             return Err(format!("the next file has number {}", self.next_file));
         }
@@ -333,6 +340,8 @@ impl ChainVersion {
         }
         body.u64(self.num_added);
         body.u64(self.num_removed);
+        body.u64(self.epoch);
+        body.u64(self.next_row);
         body.u8(self.as_of.is_some().into());
         body.u64(self.as_of.unwrap_or_default().cast_unsigned());
         body.u8(self.delta.is_some().into());
@@ -348,6 +357,7 @@ impl ChainVersion {
         let (unix_time, vertex_bound, num_vertices) = (decoder.u64()?, decoder.u64()?, decoder.u64()?);
         let (num_edges, num_arcs) = (decoder.u64()?, decoder.u64()?);
         let (num_added, num_removed) = (decoder.u64()?, decoder.u64()?);
+        let (epoch, next_row) = (decoder.u64()?, decoder.u64()?);
         let has_as_of = decoder.flag()?;
         let as_of = Some(decoder.u64()?.cast_signed()).filter(|_| has_as_of);
         let has_delta = decoder.flag()?;
@@ -360,6 +370,8 @@ impl ChainVersion {
             name,
             unix_time,
             as_of,
+            epoch,
+            next_row,
             vertex_bound,
             num_vertices,
             num_edges,
@@ -389,6 +401,8 @@ mod tests {
             name: (number == 2).then(|| "née".to_owned()),
             unix_time: 7,
             as_of: (number == 2).then_some(-1),
+            epoch: u64::from(number) << 38,
+            next_row: 0,
             vertex_bound: 8,
             num_vertices: 7,
             num_edges: 9,
@@ -458,6 +472,7 @@ mod tests {
         let mut manifest = manifest_of(GraphOptions { edge_properties: true, ..options() });
         let edge = |name: &str| EdgeRecord { name: name.to_owned(), property_type: PropertyType::Date, since: 1 };
         (manifest.edge_properties, manifest.next_row, manifest.rows) = (vec![edge("on"), edge("until")], 9, vec![1, 6]);
+        manifest.chain.versions[3].next_row = 9;
         for number in [1, 6] {
             manifest.files.push(FileRecord { kind: FileKind::Rows, name: names::rows(number), len: 5, header_crc: 6 });
         }
@@ -530,6 +545,9 @@ mod tests {
         refused("a property is of version 5", |manifest| manifest.properties[1].since = 5);
         refused("a number that was not given yet", |manifest| manifest.next_file = 6);
         refused("the epoch 4611686018427387905", |manifest| manifest.epoch = (1 << 62) + 1);
+        refused("the newest version has the epoch 1099511627776", |manifest| manifest.epoch += 1);
+        refused("version 3 cannot follow version 2", |manifest| manifest.chain.versions[1].epoch = 1 << 40);
+        refused("version 4 cannot follow version 3", |manifest| manifest.chain.versions[2].next_row = 1);
         refused("the next file has number", |manifest| manifest.next_file = u32::MAX);
         refused("the next snapshot has number 4", |manifest| manifest.next_number = 4);
         refused("does not mean anything", |manifest| manifest.chain.versions[2].name = Some("hidden".into()));
@@ -555,7 +573,11 @@ mod tests {
         refused("two properties with the name 'on'", |manifest| manifest.edge_properties[1].name = "on".into());
         refused("a property is of version 5", |manifest| manifest.edge_properties[1].since = 5);
         refused("belongs to nothing", |manifest| manifest.rows.truncate(1));
-        refused("rows of properties", |manifest| manifest.next_row = u64::MAX);
+        refused("the next row 9, the database 1099511627776 and 10", |manifest| manifest.next_row = 10);
+        refused("rows of properties", |manifest| {
+            manifest.next_row = u64::MAX;
+            manifest.chain.versions[3].next_row = u64::MAX;
+        });
         refused("no file base-000002-out-rows", |manifest| {
             manifest.files.retain(|file| file.kind != FileKind::OutRows);
         });

@@ -275,6 +275,9 @@ impl DamagedStore {
         };
         let version = ChainVersion {
             is_kept: true,
+            // The clock and the numbers of rows never go back, although an older version is saved.
+            epoch: manifest.epoch,
+            next_row: manifest.next_row,
             vertex_bound: bound as u64,
             num_vertices: (bound - dead.count_ones()) as u64,
             num_edges,

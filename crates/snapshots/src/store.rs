@@ -18,6 +18,7 @@ mod preparations;
 mod reserve;
 mod retention;
 mod state;
+mod steps;
 mod work;
 
 use std::ops::RangeInclusive;
@@ -42,6 +43,7 @@ pub use lease::{Lease, LeaseInfo};
 pub use lock::WriterLock;
 pub use merge::{MergeReport, MergeScope};
 pub use preparations::{StoredFormFile, StoredForms};
+pub use steps::{SnapshotStep, SnapshotSteps};
 pub use work::{RunningWork, WorkCounters, WorkProgress, WorkStats};
 
 pub(crate) use append::check_arcs;

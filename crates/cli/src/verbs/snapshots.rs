@@ -58,6 +58,7 @@ pub fn snapshots_json(snapshots: &[SnapshotInfo]) -> Value {
             "name": info.name,
             "time": info.unix_time,
             "as_of": as_of(info),
+            "epoch": info.epoch,
             "vertices": info.num_vertices,
             "edges": info.num_edges,
             "added": info.added,

@@ -17,7 +17,7 @@ use crate::watch::Watch;
 /// Time between two looks at the files of a followed database.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Prints the changes after an epoch, a line for each commit group.
+/// Prints the changes after an epoch, a line for each commit group, or for the net changes up to a snapshot.
 pub fn execute(global: &Global, args: &TailArgs) -> Result {
     let (session, watch) = session(global)?;
     let database = open(&args.database, &session)?;
@@ -63,7 +63,8 @@ fn wait(watch: &Watch) -> Result {
 
 /// Prints the object piece by piece, because a group may have millions of changes.
 fn print_line(console: &mut Console, set: &ChangeSet) -> Result {
-    console.bytes(format!("{{\"epoch\":{},\"changes\":[", set.epoch()).as_bytes())?;
+    let net = if set.is_net() { "\"net\":true," } else { "" };
+    console.bytes(format!("{{\"epoch\":{},{net}\"changes\":[", set.epoch()).as_bytes())?;
     let (mut separator, mut failed) = ("", None);
     let read = set.for_each_change(|change| {
         let text = format!("{separator}{}", change_json(change));

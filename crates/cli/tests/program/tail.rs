@@ -61,11 +61,25 @@ fn changes_are_printed_by_commit_and_resumed() {
     // An append skips the WAL.
     scene.write("more.csv", "source,target,weight,kind\nx,y,1,road\n");
     scene.anden(&["append", "db", "more.csv", "--weights", "--quiet"]).succeeded();
-    scene.anden(&["tail", "db", "--since", "2"]).failed(&["since epoch 2", "since epoch 3", "backup"]);
+    let net = &tail(&scene, &["--since", "2"])[0];
+    assert_eq!((&net["epoch"], &net["net"], &net["changes"][0]["vertex"]), (&json!(3), &json!(true), &json!("x")));
     apply(&scene, "- x y\n");
-    assert_eq!(tail(&scene, &[])[0]["epoch"], 4);
+    let epochs = |since: &str| -> Vec<Value> {
+        tail(&scene, &["--since", since]).iter().map(|line| line["epoch"].clone()).collect()
+    };
+    assert_eq!(epochs("1"), [2, 3, 4]);
+    assert!(tail(&scene, &["--since", "3"])[0].get("net").is_none());
+    // Without kept segments, changes lead from snapshot to snapshot.
     scene.anden(&["retain", "db", "all", "--keep-wal", "0"]).succeeded();
-    scene.anden(&["tail", "db", "--since", "3"]).failed(&["keep-wal"]);
+    let snapshots = scene.json(&["snapshots", "db"]);
+    let ends: Vec<_> = snapshots.as_array().unwrap().iter().map(|snapshot| snapshot["epoch"].clone()).collect();
+    assert_eq!((epochs("0"), &ends[1..]), (ends[1..].to_vec(), &ends[1..]));
+    scene.anden(&["tail", "db", "--since", "1"]).failed(&[
+        "since epoch 1",
+        "since epoch 0 and 2",
+        "backup",
+        "keep-wal",
+    ]);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use tracing::Span;
 use tracing::field::Empty;
 
 use crate::commit_queue::{CommitRequest, Committed, GroupLeader, Ticket};
-use crate::live::{Applied, BatchInput, CommitGroup, EdgePairs, Missing, Update, WriteGuard};
-use crate::log::{Durability, LoggedGroup};
+use crate::live::{Applied, BatchInput, CommitGroup, CommitRecord, EdgePairs, Missing, Update, WriteGuard};
+use crate::log::Durability;
 use crate::validation::{CommitFailure, VersionTable};
 use crate::{Engine, Result};
 
@@ -132,20 +132,28 @@ impl Engine {
     /// Commits a record of another database as a group of its own. Returns false if this database has its epoch.
     ///
     /// # Errors
-    /// As [`WriteGuard::apply_record`].
-    pub(crate) fn commit_record(&self, record: LoggedGroup<'_>, pool: &Pool) -> Result<bool> {
-        let durability = self.durability();
+    /// As [`WriteGuard::apply_record`], and as [`append_net`](crate::live::Live::append_net) for net changes.
+    pub(crate) fn commit_record(&self, changes: &CommitRecord, pool: &Pool) -> Result<bool> {
+        let (durability, record) = (self.durability(), changes.record());
         let timer = self.commits().counters.start(0, durability);
-        let _alone = self.be_alone()?;
-        let mut guard = self.write_guard_to_commit();
-        let applied = guard.apply_record(self.store(), record, durability, pool);
-        let num_pending_bytes = guard.num_pending_bytes();
-        drop(guard);
+        let alone = self.be_alone()?;
+        let (applied, num_pending_bytes) = match changes.net {
+            Some(net) => (self.live().append_net(self.store(), net, record, pool), None),
+            None => {
+                let mut guard = self.write_guard_to_commit();
+                let applied = guard.apply_record(self.store(), record, durability, pool);
+                (applied, Some(guard.num_pending_bytes()))
+            }
+        };
+        drop(alone);
         match &applied {
             Ok(true) => {
                 self.commits().counters.count_group(1);
                 self.commits().counters.finish(timer);
-                self.background().has_pending(num_pending_bytes);
+                match num_pending_bytes {
+                    Some(num_bytes) => self.background().has_pending(num_bytes),
+                    None => self.maintain_delta(pool),
+                }
             }
             Ok(false) => {}
             Err(error) => self.commits().count_error(error),

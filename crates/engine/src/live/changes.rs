@@ -19,17 +19,29 @@ use crate::fitting::EdgeWeight;
 use crate::log::LoggedGroup;
 use crate::{Error, Result};
 
-/// The changes of one commit group: everything that became visible with its epoch, and nothing else.
+/// The changes of one commit group: everything that became visible with its epoch, and nothing else. Or the net changes
+/// of several, from one snapshot to the next.
 #[derive(Clone, Debug)]
 pub struct CommitRecord {
     pub(crate) epoch: u64,
     /// The WAL record of the group.
     pub(crate) payload: Vec<u8>,
-    /// The file and the place of the record in it.
+    /// The file and the place of the record in it. Of net changes, the directory.
     pub(crate) path: PathBuf,
     pub(crate) offset: u64,
+    /// `None` if a single commit group made the changes.
+    pub(crate) net: Option<NetChanges>,
     /// A view of this epoch or a later one.
     pub(crate) view: Arc<SnapshotView>,
+}
+
+/// The facts of net changes beside their record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NetChanges {
+    /// The epoch from which they lead on.
+    pub(crate) since: u64,
+    /// The number of the next row after them.
+    pub(crate) next_row: u64,
 }
 
 /// A change of a graph, as a writer asked for it.
@@ -122,12 +134,29 @@ impl RecordFault {
             Self::Error(error) => error,
         }
     }
+
+    /// The error for this record of another database.
+    pub(super) fn in_record_of_primary(self, epoch: u64) -> Error {
+        match self {
+            Self::Misfit(what) => Error::options(format!(
+                "cannot apply the changes of epoch {epoch}: {what}; the databases differ: begin again from a copy of \
+                 the primary"
+            )),
+            Self::Error(error) => error,
+        }
+    }
 }
 
 impl CommitRecord {
     /// The epoch of the commit group.
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Whether these are the net changes since the epoch of an earlier snapshot, because the WAL lacks the commits in
+    /// between. What was undone again is left out.
+    pub fn is_net(&self) -> bool {
+        self.net.is_some()
     }
 
     /// The options of the graph that changed.

@@ -110,11 +110,11 @@ impl SnapshotWriteGuard<'_> {
     }
 
     /// Makes a new snapshot current, which is the commit of this epoch.
-    fn show(&self, store: &Store, epoch: u64) {
+    pub(super) fn show(&self, store: &Store, epoch: u64) {
         let live = self.guard.live;
         live.set_epoch(epoch);
         // The manifest has the commits, so their records may go.
-        live.end_log(store);
+        live.trim_log(store);
         // Its changes were not noted one by one.
         live.versions().change_everything(epoch);
     }

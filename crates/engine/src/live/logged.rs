@@ -15,6 +15,10 @@ use super::apply::{BatchChanges, BatchStep, EdgeUpdate};
 use super::batch::{ArcBatch, ArcUpdate};
 use super::pairs::EdgePairs;
 
+mod net;
+
+pub(crate) use net::encode_step;
+
 /// Edges to insert, with rows and weights.
 const ADD: u8 = 1;
 /// Edges to delete.

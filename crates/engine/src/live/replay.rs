@@ -134,14 +134,7 @@ impl WriteGuard<'_> {
                 group.epoch, writer.epoch
             )));
         }
-        let refused = |fault: RecordFault| match fault {
-            RecordFault::Misfit(what) => Error::options(format!(
-                "cannot apply the changes of epoch {}: {what}; the databases differ: begin again from a copy of the \
-                 primary",
-                group.epoch
-            )),
-            RecordFault::Error(error) => error,
-        };
+        let refused = |fault: RecordFault| fault.in_record_of_primary(group.epoch);
         let bound = writer.bound_after(group.payload, &options).map_err(refused)?;
         let mut versions = live.versions();
         let encode = |_: &MemtableWriter, payload: &&[u8], record: &mut Vec<u8>| record.extend_from_slice(payload);
@@ -164,7 +157,7 @@ impl WriteGuard<'_> {
 
 impl MemtableWriter {
     /// The vertex bound after a record.
-    fn bound_after(&self, payload: &[u8], options: &GraphOptions) -> Result<usize, RecordFault> {
+    pub(super) fn bound_after(&self, payload: &[u8], options: &GraphOptions) -> Result<usize, RecordFault> {
         let mut bound = self.vertex_bound as u64;
         logged::decode(payload, options, |record| {
             match record {
@@ -181,7 +174,7 @@ impl MemtableWriter {
     }
 
     /// Applies one operation of a record; edges go to `batch`.
-    fn redo(
+    pub(super) fn redo(
         &mut self,
         record: LoggedOp<'_>,
         options: &GraphOptions,
@@ -304,7 +297,7 @@ impl MemtableWriter {
     }
 
     /// Applies the collected arcs.
-    fn flush(&mut self, batch: &mut ArcBatch, pool: &Pool) -> Result<()> {
+    pub(super) fn flush(&mut self, batch: &mut ArcBatch, pool: &Pool) -> Result<()> {
         self.revive_ends(batch);
         self.change_arcs(batch, pool)
     }

@@ -45,14 +45,6 @@ impl Live {
         }
     }
 
-    /// Removes all WAL segments. The snapshot has a commit that skipped the WAL, so the change feed cannot go on from an
-    /// earlier epoch.
-    pub(super) fn end_log(&self, store: &Store) {
-        if let Some(log) = &self.log {
-            log.remove_through(store.epoch(), 0);
-        }
-    }
-
     /// Removes the WAL segments whose commits are in a snapshot, except those that are kept for the change feed.
     pub(crate) fn trim_log(&self, store: &Store) {
         if let Some(log) = &self.log {

@@ -14,17 +14,13 @@ use crate::{Error, Result};
 
 const TORN_HEADER: &str = "the header of a segment is not whole";
 
-/// The records of some epochs, in order. Ends after an error.
+/// The records after an epoch, in order.
 #[derive(Debug)]
 pub(crate) struct LogFeed {
     id: DatabaseId,
     /// The segments that were not begun.
     segments: IntoIter<HeldSegment>,
     current: Option<FeedSegment>,
-    /// The epoch of the last record that was given.
-    last: u64,
-    /// The epoch of the last record to give.
-    until: u64,
     /// The place and the fault of a record that ended its segment early.
     fault: Option<(PathBuf, u64, &'static str)>,
 }
@@ -51,24 +47,17 @@ struct FeedSegment {
 }
 
 impl LogPlace<'_> {
-    /// The records after the epoch `since`, up to `until`. The WAL has `until`, or a snapshot has.
+    /// The records after the epoch `since`.
     ///
     /// # Errors
-    /// [`Error::EpochGone`]: no segment has the next record. The disk failed.
-    pub(crate) fn feed(self, since: u64, until: u64) -> Result<LogFeed> {
+    /// The disk failed; a writer removed a segment between its listing and its opening.
+    pub(crate) fn feed(self, since: u64) -> Result<LogFeed> {
         let HeldLog { segments, .. } = self.hold(since)?;
-        let feed =
-            LogFeed { id: self.id, current: None, last: since, until, fault: None, segments: segments.into_iter() };
-        match feed.segments.as_slice().first() {
-            _ if since >= until => Ok(feed),
-            // A torn header does not tell; the segments behind it will.
-            Some(first) if first.header(self.id).is_none_or(|header| header.first_epoch <= since + 1) => Ok(feed),
-            Some(first) => Err(feed.gone(first.header(self.id).map(|header| header.first_epoch - 1))),
-            None => Err(feed.gone(None)),
-        }
+        Ok(LogFeed { id: self.id, segments: segments.into_iter(), current: None, fault: None })
     }
 
-    /// The least epoch from which [`feed`](Self::feed) gives records. `after`: the epoch of the manifest.
+    /// The least epoch after which the WAL has all commits, but for those that skipped it. `after`: the epoch of the
+    /// manifest.
     ///
     /// # Errors
     /// The disk failed.
@@ -137,50 +126,26 @@ fn unfit(path: &Path, offset: usize, what: &str) -> Error {
 }
 
 impl LogFeed {
-    /// The error for a next record that no segment has. `oldest`: an epoch from which on there are records.
-    fn gone(&self, oldest: Option<u64>) -> Error {
-        Error::EpochGone { since: self.last, oldest: oldest.map_or(self.until, |oldest| oldest.min(self.until)) }
-    }
-
-    /// Begins the next segment.
-    fn begin(&mut self) -> Result<()> {
-        let Some(segment) = self.segments.next() else {
-            // All records are certified, so a bad one is damage; without any, a commit skipped the WAL.
-            return Err(match self.fault.take() {
-                Some((path, offset, what)) => anden_base::Error::corrupt(&path, offset, what).into(),
-                None => self.gone(None),
-            });
-        };
-        let bytes = segment.file.read_all()?;
-        let path = segment.path.clone();
-        let Some(begun) = FeedSegment::begin(segment.path, bytes, self.id)? else {
-            self.fault.get_or_insert((path, 0, TORN_HEADER));
-            return Ok(());
-        };
-        if begun.expected > self.last + 1 {
-            return Err(match self.fault.take() {
-                Some((path, offset, what)) => anden_base::Error::corrupt(&path, offset, what).into(),
-                // A very large batch or an append skips the WAL.
-                None => self.gone(Some(begun.expected - 1)),
-            });
-        }
-        self.fault = None;
-        self.current = Some(begun);
-        Ok(())
-    }
-
-    fn read(&mut self) -> Result<Option<FeedRecord>> {
-        while self.last < self.until {
+    /// The record of the commit after the epoch `last`; `None` if no segment has it. Epochs only ascend from call to
+    /// call.
+    ///
+    /// # Errors
+    /// Damage; the disk failed.
+    pub(crate) fn after(&mut self, last: u64) -> Result<Option<FeedRecord>> {
+        loop {
             let Some(segment) = &mut self.current else {
-                self.begin()?;
-                continue;
-            };
-            match segment.read(seed_of(self.id)) {
-                Ok(Some(found)) if found.epoch <= self.last => {}
-                Ok(Some(found)) => {
-                    self.last = found.epoch;
-                    return Ok(Some(found));
+                match self.begin(last)? {
+                    true => continue,
+                    false => return Ok(None),
                 }
+            };
+            if segment.expected > last + 1 {
+                // A commit skipped the WAL: a very large batch or an append.
+                return Ok(None);
+            }
+            match segment.read(seed_of(self.id)) {
+                Ok(Some(found)) if found.epoch <= last => {}
+                Ok(Some(found)) => return Ok(Some(found)),
                 Ok(None) => self.current = None,
                 Err(what) => {
                     self.fault = Some((segment.path.clone(), segment.offset as u64, what));
@@ -188,20 +153,39 @@ impl LogFeed {
                 }
             }
         }
-        Ok(None)
+    }
+
+    /// Begins the next segment. Returns false if there is none.
+    fn begin(&mut self, last: u64) -> Result<bool> {
+        let Some(segment) = self.segments.next() else {
+            // All records are certified, so a bad one is damage.
+            return self.fault.take().map_or(Ok(false), |fault| Err(damage(fault)));
+        };
+        let bytes = segment.file.read_all()?;
+        let path = segment.path.clone();
+        let Some(begun) = FeedSegment::begin(segment.path, bytes, self.id)? else {
+            self.fault.get_or_insert((path, 0, TORN_HEADER));
+            return Ok(true);
+        };
+        match self.fault.take() {
+            Some(fault) if begun.expected > last + 1 => Err(damage(fault)),
+            _ => {
+                self.current = Some(begun);
+                Ok(true)
+            }
+        }
+    }
+
+    /// The epochs after which a segment begins that was not read.
+    pub(crate) fn later_epochs(&self) -> impl Iterator<Item = u64> {
+        let headers = self.segments.as_slice().iter().filter_map(|segment| segment.header(self.id));
+        let current = self.current.iter().map(|segment| segment.expected);
+        current.chain(headers.map(|header| header.first_epoch)).map(|first| first.saturating_sub(1))
     }
 }
 
-impl Iterator for LogFeed {
-    type Item = Result<FeedRecord>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let read = self.read();
-        if read.is_err() {
-            self.last = self.until;
-        }
-        read.transpose()
-    }
+fn damage((path, offset, what): (PathBuf, u64, &'static str)) -> Error {
+    anden_base::Error::corrupt(&path, offset, what).into()
 }
 
 impl FeedSegment {

@@ -29,6 +29,7 @@ mod loading;
 mod log_recovery;
 mod log_refusals;
 mod model;
+mod net_changes;
 mod prefetch;
 mod property_doors;
 mod repairs;

@@ -40,7 +40,7 @@ impl ChangeFeed {
     }
 }
 
-/// The changes of one commit group: all that became visible with its epoch.
+/// The changes of one commit group: all that became visible with its epoch. Or the net changes up to a snapshot.
 #[pyclass(frozen, module = "anden")]
 pub struct ChangeSet(anden::changes::ChangeSet);
 
@@ -50,6 +50,12 @@ impl ChangeSet {
     #[getter]
     fn epoch(&self) -> u64 {
         self.0.epoch()
+    }
+
+    /// Whether these are the net changes between the epochs of two snapshots, because the log lacks the commits.
+    #[getter]
+    fn net(&self) -> bool {
+        self.0.is_net()
     }
 
     /// The changes in their order, as dicts. ``"op"`` names the kind of change, the other items are its arguments, as
@@ -62,7 +68,7 @@ impl ChangeSet {
     }
 
     fn __repr__(&self) -> String {
-        format!("ChangeSet(epoch={})", self.0.epoch())
+        format!("ChangeSet(epoch={}{})", self.0.epoch(), if self.0.is_net() { ", net" } else { "" })
     }
 }
 
@@ -142,12 +148,13 @@ impl Database {
     /// Parameters
     /// ----------
     /// since : int, optional
-    ///     The epoch; None: all that the log has.
+    ///     The epoch; None: all that the log has, see `oldest_epoch`. Where the log lacks the next commit and the epoch is
+    ///     that of a snapshot, the next change set has the net changes up to the next younger snapshot.
     ///
     /// Raises
     /// ------
     /// EpochGone
-    ///     The log lacks the next commit: begin again from a backup, and see `set_keep_wal`.
+    ///     Neither the log nor a snapshot leads on: begin again from a backup, and see `set_keep_wal`.
     /// InvalidInput
     ///     The epoch is later than the last commit, or the database is in memory.
     ///
@@ -183,7 +190,8 @@ impl Database {
     /// Raises
     /// ------
     /// InvalidInput
-    ///     A change set before this one is missing, or the databases differ.
+    ///     A change set before this one is missing, or the databases differ. Net changes need exactly the epoch from
+    ///     which they lead on.
     fn apply_changes(&self, py: Python<'_>, changes: &ChangeSet) -> Result<bool> {
         let set = changes.0.clone();
         self.opened.run(py, move |database| database.apply_changes(&set))
@@ -195,7 +203,7 @@ impl Database {
         Ok(self.opened.database()?.epoch())
     }
 
-    /// The least epoch that `changes` takes.
+    /// From here on, `changes` takes each epoch, because the log has the commits; before, it takes those of snapshots.
     #[getter]
     fn oldest_epoch(&self) -> Result<u64> {
         Ok(self.opened.database()?.oldest_epoch()?)

@@ -10,6 +10,8 @@ fn version(number: u32, is_kept: bool) -> ChainVersion {
         name: None,
         unix_time: 0,
         as_of: None,
+        epoch: u64::from(number) * 10,
+        next_row: 0,
         vertex_bound: 0,
         num_vertices: 0,
         num_edges: u64::from(number),
@@ -239,6 +241,28 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0_usize..5).prop_map(Step::MergeAll),
         2 => (1_u32..9).prop_map(Step::MergeNewest),
     ]
+}
+
+/// The steps of the change feed, by the epochs from which they begin: ten times the numbers.
+#[test]
+fn steps_lead_from_kept_epochs_to_later_ones() {
+    let steps = |chain: &Chain| (0..=6).map(|number| chain.step_after(number * 10)).collect::<Vec<_>>();
+    let whole = chain(5);
+    let [a, b, c, d] = [1, 2, 3, 4].map(|number| Some((number, number + 1)));
+    assert_eq!(steps(&whole), [None, a, b, c, d, None, None]);
+    assert!((1..60).filter(|epoch| epoch % 10 != 0).all(|epoch| whole.step_after(epoch).is_none()));
+    // The deltas of dropped versions are joined with the next ones. The base's stays, and is no step for all that.
+    let dropped = whole.without(&[1, 3]).chain;
+    assert_eq!(dropped.deltas_between(2, 4), [DeltaRef::composed(0)]);
+    assert_eq!(steps(&dropped), [None, None, Some((2, 4)), None, d, None, None]);
+    // The WAL goes on from the newest version, even if its snapshot was dropped.
+    assert_eq!(steps(&whole.without(&[5]).chain), [None, a, b, c, d, None, None]);
+    // Versions without a commit between them share an epoch.
+    let mut same = whole;
+    (same.versions[1].epoch, same.versions[3].epoch) = (10, 30);
+    assert_eq!(steps(&same), [None, Some((2, 4)), None, Some((4, 5)), None, None, None]);
+    same.versions[3].is_kept = false;
+    assert_eq!(steps(&same), [None, Some((2, 4)), None, Some((4, 5)), None, None, None]);
 }
 
 proptest! {

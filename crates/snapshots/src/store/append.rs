@@ -75,6 +75,13 @@ pub struct NewRows<'a> {
     pub first_rows: Option<&'a PropertyColumn>,
 }
 
+impl NewRows<'_> {
+    /// The next free row number after these rows.
+    fn end(&self) -> u64 {
+        self.numbers.last().map_or(0, |last| last + 1).max(self.next_row)
+    }
+}
+
 impl Store {
     /// The next free row number; smaller numbers are never given again.
     pub fn next_row(&self) -> u64 {
@@ -112,7 +119,7 @@ impl Store {
         check_properties(changes, &view, &manifest)?;
         check_rows(changes, &manifest)?;
         let version = self.next_version(changes, &manifest, tag)?;
-        let number = version.number;
+        let ChainVersion { number, epoch, next_row, .. } = version;
 
         // Retention counts the new version, so the rule looks at the longer chain.
         let mut longer = manifest.chain.clone();
@@ -145,15 +152,10 @@ impl Store {
             since: number,
         };
         manifest.edge_properties.extend(changes.new_edge_properties.iter().map(record));
-        if let Some(last) = changes.rows.numbers.last() {
+        if !changes.rows.numbers.is_empty() {
             manifest.rows = draft.add_rows(changes.rows, &manifest.edge_properties)?;
-            manifest.next_row = last + 1;
         }
-        // Numbers behind the last stored row may be used up, too, and are not given again.
-        manifest.next_row = manifest.next_row.max(changes.rows.next_row);
-        manifest.next_number = number + 1;
-        // An append without commits has the epoch 0; the clock never goes back.
-        manifest.epoch = manifest.epoch.max(changes.epoch);
+        (manifest.next_number, manifest.epoch, manifest.next_row) = (number + 1, epoch, next_row);
         let state = draft.publish(manifest)?;
         if !given_up.is_empty() {
             tracing::info!(snapshots = ?given_up, "dropped snapshots that retention does not keep");
@@ -186,6 +188,10 @@ impl Store {
             name: tag.name.map(str::to_owned),
             unix_time: self.time(),
             as_of: tag.as_of,
+            // An append without commits has the epoch 0; the clock never goes back.
+            epoch: manifest.epoch.max(changes.epoch),
+            // Numbers behind the last stored row may be used up, too, and are not given again.
+            next_row: manifest.next_row.max(changes.rows.end()),
             vertex_bound: changes.vertex_bound as u64,
             num_vertices: sum(newest.num_vertices, num_new, changes.died.len() as u64, "vertices")?,
             num_edges: sum(newest.num_edges, changes.num_edges_added, changes.num_edges_removed, "edges")?,
@@ -285,7 +291,7 @@ fn check_rows(changes: &DeltaChanges<'_>, manifest: &Manifest) -> Result<()> {
     if numbers.last().is_some_and(|&last| last >= MAX_ROWS) || changes.rows.next_row > MAX_ROWS {
         return bad("there are no numbers left for rows of properties".into());
     }
-    let end = numbers.last().map_or(0, |last| last + 1).max(changes.rows.next_row);
+    let end = changes.rows.end();
     // Only graphs with edge properties store rows. In others, a number in the new range suffices.
     let is_new = |row: u64| match options.edge_properties {
         true => numbers.binary_search(&row).is_ok(),

@@ -7,7 +7,7 @@ use anden_base::progress::Progress;
 use anden_graph::{Direction, GraphKind};
 
 use super::counts::{changed_pages, net_page};
-use super::{Store, check_name};
+use super::{PublishedState, Store, check_name};
 use crate::changes::{ChangedArc, ComposeScratch, ListEntries, PageChanges};
 use crate::delta::{Delta, net_deaths, net_properties};
 use crate::property::PropertyChanges;
@@ -44,6 +44,14 @@ pub struct EdgeChanges {
 }
 
 impl EdgeChanges {
+    /// The changes from a version to a later one.
+    pub(super) fn between(state: &PublishedState, from: u32, to: u32) -> Result<Self> {
+        let deltas = state.deltas_between(from, to);
+        let pages = changed_pages(&deltas, Direction::Out)?;
+        let is_undirected = state.manifest.created.options.graph_kind == GraphKind::Undirected;
+        Ok(Self { deltas, pages, is_undirected, is_backward: false })
+    }
+
     /// Number of pages with changes.
     pub fn num_pages(&self) -> usize {
         self.pages.len()
@@ -87,6 +95,22 @@ impl EdgeChanges {
     }
 }
 
+impl PublishedState {
+    /// The changes from a version to a later one, without edges.
+    pub(super) fn vertex_diff(&self, from: u32, to: u32) -> Result<SnapshotDiff> {
+        let bound = |number| self.manifest.chain.version(number).map_or(0, |version| version.vertex_bound as VertexId);
+        let deltas = self.deltas_between(from, to);
+        let mut diff = SnapshotDiff { new_vertices: bound(from)..bound(to), ..SnapshotDiff::default() };
+        (diff.died, diff.returned) = net_deaths(&deltas)?;
+        for changes in net_properties(&deltas)? {
+            if let Some(record) = self.manifest.properties.get(changes.column() as usize) {
+                diff.properties.push((record.name.clone(), changes));
+            }
+        }
+        Ok(diff)
+    }
+}
+
 impl Store {
     /// The edges that changed after snapshot `a`, up to snapshot `b`. If `a` is younger, these are the changes that
     /// lead back.
@@ -101,10 +125,7 @@ impl Store {
         // Users compare snapshots that they see, although hidden versions have deltas, too.
         state.kept(first)?;
         state.kept(last)?;
-        let deltas = state.deltas_between(first, last);
-        let pages = changed_pages(&deltas, Direction::Out)?;
-        let is_undirected = self.options.graph_kind == GraphKind::Undirected;
-        Ok(EdgeChanges { deltas, pages, is_undirected, is_backward: a > b })
+        Ok(EdgeChanges { is_backward: a > b, ..EdgeChanges::between(&state, first, last)? })
     }
 
     /// The net changes after snapshot `a`, up to snapshot `b`. If `a` is younger, these are the changes that lead back.
@@ -128,16 +149,9 @@ impl Store {
     pub fn vertex_diff(&self, a: u32, b: u32) -> Result<SnapshotDiff> {
         let state = self.state();
         let (first, last) = (a.min(b), a.max(b));
-        let old_bound = state.kept(first)?.vertex_bound as VertexId;
-        let new_bound = state.kept(last)?.vertex_bound as VertexId;
-        let deltas = state.deltas_between(first, last);
-        let mut diff = SnapshotDiff { new_vertices: old_bound..new_bound, ..SnapshotDiff::default() };
-        (diff.died, diff.returned) = net_deaths(&deltas)?;
-        for changes in net_properties(&deltas)? {
-            if let Some(record) = state.manifest.properties.get(changes.column() as usize) {
-                diff.properties.push((record.name.clone(), changes));
-            }
-        }
+        state.kept(first)?;
+        state.kept(last)?;
+        let diff = state.vertex_diff(first, last)?;
         Ok(if a <= b { diff } else { diff.reversed() })
     }
 

@@ -17,6 +17,8 @@ pub struct SnapshotInfo {
     pub unix_time: u64,
     /// Time of its data, in microseconds since 1970 UTC, if it was given.
     pub as_of: Option<i64>,
+    /// Epoch of the last commit that it contains: the change feed leads from here to the next snapshot.
+    pub epoch: u64,
     /// Number of live vertices.
     pub num_vertices: u64,
     /// Number of edges; an undirected edge counts once.
@@ -156,6 +158,7 @@ impl PublishedState {
                     name: version.name.clone(),
                     unix_time: version.unix_time,
                     as_of: version.as_of,
+                    epoch: version.epoch,
                     num_vertices: version.num_vertices,
                     num_edges: version.num_edges,
                     added: version.num_added,
