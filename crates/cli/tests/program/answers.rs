@@ -296,7 +296,8 @@ fn info_and_snapshots() {
     let listed = scene.json(&["snapshots", "db"]);
     assert_eq!(keys(&listed), ["snapshots"]);
     let snapshot = &listed["snapshots"][0];
-    assert_eq!(keys(snapshot), ["number", "name", "time", "as_of", "vertices", "edges", "added", "removed", "bytes"]);
+    let expected = ["number", "name", "time", "as_of", "epoch", "vertices", "edges", "added", "removed", "bytes"];
+    assert_eq!(keys(snapshot), expected);
     assert_eq!((&snapshot["number"], &snapshot["edges"], &snapshot["added"]), (&json!(1), &json!(6), &json!(6)));
     assert_eq!(info["snapshots"], listed["snapshots"]);
     let shown = scene.anden(&["info", "db"]).succeeded().stdout;

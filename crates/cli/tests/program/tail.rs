@@ -71,9 +71,10 @@ fn changes_are_printed_by_commit_and_resumed() {
     assert!(tail(&scene, &["--since", "3"])[0].get("net").is_none());
     // Without kept segments, changes lead from snapshot to snapshot.
     scene.anden(&["retain", "db", "all", "--keep-wal", "0"]).succeeded();
-    let snapshots = scene.json(&["snapshots", "db"]);
-    let ends: Vec<_> = snapshots.as_array().unwrap().iter().map(|snapshot| snapshot["epoch"].clone()).collect();
-    assert_eq!((epochs("0"), &ends[1..]), (ends[1..].to_vec(), &ends[1..]));
+    let snapshots = scene.json(&["snapshots", "db"])["snapshots"].clone();
+    let first = snapshots.as_array().unwrap().iter().find(|snapshot| snapshot["epoch"] == 1).unwrap();
+    scene.anden(&["drop", "db", &first["number"].to_string()]).succeeded();
+    assert_eq!(epochs("0"), [2, 3, 4]);
     scene.anden(&["tail", "db", "--since", "1"]).failed(&[
         "since epoch 1",
         "since epoch 0 and 2",

@@ -26,7 +26,7 @@ pub struct CommitRecord {
     pub(crate) epoch: u64,
     /// The WAL record of the group.
     pub(crate) payload: Vec<u8>,
-    /// The file and the place of the record in it. Of net changes, the directory.
+    /// The file and the place of the record in it. The directory for net changes.
     pub(crate) path: PathBuf,
     pub(crate) offset: u64,
     /// `None` if a single commit group made the changes.
