@@ -16,7 +16,7 @@ pub(crate) use writer::{FileWriter, WrittenFile, give_id};
 pub(crate) const MAGIC: [u8; 4] = *b"ANDN";
 
 /// Format version of manifest and data files. A program reads only its own version.
-pub const FORMAT_VERSION: u32 = 14;
+pub const FORMAT_VERSION: u32 = 15;
 
 /// Bytes of the header, so that the first section starts on a block of the disk.
 pub(crate) const HEADER_BYTES: usize = 4096;
