@@ -21,7 +21,7 @@ _WeightType: TypeAlias = Literal["u32", "i64", "f32", "f64"]
 _Ids: TypeAlias = Literal["integer", "string", "dense"]
 _SnapshotId: TypeAlias = "int | str | datetime.date | Snapshot"
 _Durability: TypeAlias = str
-_PropertyValue: TypeAlias = bool | int | float | str | bytes | datetime.date | datetime.datetime | None
+_PropertyValue: TypeAlias = bool | int | float | str | bytes | datetime.date | datetime.datetime | Sequence[Any] | None
 _Returned = TypeVar("_Returned")
 
 __version__: str

@@ -190,10 +190,12 @@ def test_csr_of_special_views(kind: str) -> None:
         assert (offsets.tolist(), targets.tolist(), weights.tolist()) == ([0, 1, 1, 1], [2], [5.0])
 
 
-def test_lists_become_json() -> None:
+def test_lists_come_back_as_lists() -> None:
     pa = pytest.importorskip("pyarrow")
     table = pa.table({"source": [1, 2], "target": [2, 3], "tags": [["a", None], []], "sizes": [[1, 2], None]})
     g = anden.from_arrow(table).view()
     edge = g.edges_between(1, 2)[0]
-    assert (edge["tags"], edge["sizes"]) == ('["a",null]', "[1,2]")
-    assert g.edges_between(2, 3)[0]["tags"] == "[]"
+    assert (edge["tags"], edge["sizes"]) == (["a", None], [1, 2])
+    assert g.edges_between(2, 3)[0]["tags"] == []
+    assert g.edge_properties == {"tags": "string[]", "sizes": "i64[]"}
+    assert g.edge_property("sizes").tolist() == [[1, 2], None]

@@ -311,6 +311,43 @@ def test_updates_show_their_lines() -> None:
     assert shown == ["<anden.Update + 1 2 0.5>", "<anden.Update - a b #7>", "<anden.Update v+ 9>"]
 
 
+def test_lists_come_back_as_lists(db: anden.Database) -> None:
+    import datetime
+
+    day = datetime.date(2024, 2, 29)
+    lists: dict[str, list[object]] = {
+        "tags": ["a", 'b "x"', "é;\n", ""],
+        "sizes": [1, -2, None],
+        "shares": [0.5, 2],
+        "flags": [True, False],
+        "days": [day],
+        "none": [],
+    }
+    with db.transaction() as tx:
+        for name, values in lists.items():
+            tx.set(1, name, values)
+        assert tx.get(1, "tags") == lists["tags"]
+    found = db.view()
+    assert found.vertex(1)["properties"] == lists
+    types = {"tags": "string[]", "sizes": "i64[]", "shares": "f64[]", "flags": "boolean[]", "days": "date[]"}
+    assert found.vertex_properties == {**types, "none": "string[]"}
+    assert found.vertex_property("sizes")[found.id(1)] == [1, -2, None]
+    assert found.find_vertices("tags", lists["tags"]) == [1]
+    db.apply([anden.Update.set_vertex(1, "shares", (1, 2)), anden.Update.set_vertex(1, "tags", '[ "x" ]')])
+    changed = db.view().vertex(1)["properties"]
+    assert (changed["shares"], changed["tags"]) == ([1.0, 2.0], ["x"])
+    with db.transaction() as tx:
+        assert tx.get(1, "tags") == ["x"]
+        refused: list[tuple[Any, str]] = [("x", "list of texts"), ([1], "list of texts"), (5, "string")]
+        for value, text in refused:
+            with pytest.raises(anden.InvalidInput, match=text):
+                tx.set(1, "tags", value)
+        mixed: list[Any] = [[1, "a"], [b"x"], [[1]], [{}]]
+        for wrong in mixed:
+            with pytest.raises((TypeError, anden.InvalidInput)):
+                tx.set(1, "tags", wrong)
+
+
 def test_values_of_all_types_come_back(db: anden.Database) -> None:
     import datetime
 

@@ -125,8 +125,8 @@ impl Database {
     ///
     /// The replica begins as the primary did, created empty with the same options, or is restored from a backup of it.
     /// It takes every change set in its turn, and no other commit. Then both have the same vertices, edges, numbers of
-    /// edges and values after each epoch. [Net](ChangeSet::is_net) changes become a snapshot of the replica. To take over, it just commits. Snapshots and indexes are its own; do not give
-    /// it a unique index that the primary lacks.
+    /// edges and values after each epoch. [Net](ChangeSet::is_net) changes become a snapshot of the replica. To take
+    /// over, it just commits. Snapshots and indexes are its own; do not give it a unique index that the primary lacks.
     ///
     /// ```
     /// use anden::{Database, Options, Update};

@@ -10,7 +10,9 @@ use crate::error::no_property;
 use crate::{Result, View};
 
 pub use anden_engine::{IndexInfo, IndexKind, NewValue};
-pub use anden_graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+pub use anden_graph::property::{
+    ItemType, OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue, parse_list, push_list,
+};
 pub use anden_snapshots::KeyRef;
 
 /// Names and values of the properties that are not null.

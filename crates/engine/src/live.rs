@@ -65,7 +65,7 @@ pub(crate) use logged::encode_step;
 pub(crate) use pairs::{BatchInput, EdgePairs};
 pub use update::{Applied, EdgeAction, EdgeId, Missing, NewValue, Update};
 pub use values::sought_value;
-pub(crate) use values::{converted, no_property, typed};
+pub(crate) use values::{no_property, push_typed, typed};
 
 use self::apply::{BatchStep, Logging};
 use self::batch::ArcBatch;

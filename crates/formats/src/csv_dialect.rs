@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use anden_graph::WeightType;
 use anden_graph::property::{PropertySchema, PropertyType, PropertyValue};
 
+use crate::array_text::ArrayForm;
 use crate::options::{EDGE_NAME_PROPERTY, LABELS_PROPERTY, TYPE_PROPERTY};
 
 /// The name of the column of weights.
@@ -44,6 +45,8 @@ impl CsvDialect {
             (Self::Neo4j, (TYPE_PROPERTY, PropertyType::String)) => ":TYPE".to_owned(),
             (Self::Neptune, (TYPE_PROPERTY, PropertyType::String)) => "~label".to_owned(),
             (Self::Neptune, (EDGE_NAME_PROPERTY, _)) => EDGE_NAME_PROPERTY.to_owned(),
+            // Its edges have no arrays.
+            (Self::Neptune, (name, property_type)) => self.property_name(name, property_type.stored()),
             (_, (name, property_type)) => self.property_name(name, property_type),
         }));
         if self.has_edge_numbers(schema) {
@@ -90,10 +93,30 @@ impl CsvDialect {
         self == Self::Neptune && self.edge_name(schema).is_none()
     }
 
+    /// By property: its name, and the form of its lists, if they are written as arrays.
+    pub(crate) fn arrays(self, schema: &PropertySchema, is_of_edges: bool) -> Vec<Option<(&str, ArrayForm)>> {
+        let has_arrays = match self {
+            // A list is the text of its JSON.
+            Self::Plain => false,
+            Self::Neo4j => true,
+            Self::Neptune => !is_of_edges,
+        };
+        let form = |item_type| ArrayForm { item_type, is_escaped: self == Self::Neptune };
+        let array = |(name, property_type): (_, PropertyType)| Some((name, form(property_type.items()?)));
+        schema.iter().map(|column| array(column).filter(|_| has_arrays)).collect()
+    }
+
     /// The name of a property with its type.
     fn property_name(self, name: &str, property_type: PropertyType) -> String {
+        match property_type {
+            PropertyType::List(item) if self != Self::Plain => self.property_name(name, item.property_type()) + "[]",
+            _ => format!("{name}:{}", self.type_name(property_type)),
+        }
+    }
+
+    fn type_name(self, property_type: PropertyType) -> &'static str {
         // Neither loader has unsigned numbers, or bytes as one value.
-        let kind = match (self, property_type) {
+        match (self, property_type) {
             (Self::Plain, _) => property_type.name(),
             (Self::Neo4j, PropertyType::Boolean) => "boolean",
             (Self::Neo4j, PropertyType::I64 | PropertyType::U64) => "long",
@@ -101,15 +124,14 @@ impl CsvDialect {
             (Self::Neo4j, PropertyType::F64) => "double",
             (Self::Neo4j, PropertyType::Date) => "date",
             (Self::Neo4j, PropertyType::Timestamp) => "datetime",
-            (Self::Neo4j, PropertyType::String | PropertyType::Bytes) => "string",
+            (Self::Neo4j, PropertyType::String | PropertyType::Bytes | PropertyType::List(_)) => "string",
             (Self::Neptune, PropertyType::Boolean) => "Bool",
             (Self::Neptune, PropertyType::I64 | PropertyType::U64) => "Long",
             (Self::Neptune, PropertyType::F32) => "Float",
             (Self::Neptune, PropertyType::F64) => "Double",
             (Self::Neptune, PropertyType::Date | PropertyType::Timestamp) => "Date",
-            (Self::Neptune, PropertyType::String | PropertyType::Bytes) => "String",
-        };
-        format!("{name}:{kind}")
+            (Self::Neptune, PropertyType::String | PropertyType::Bytes | PropertyType::List(_)) => "String",
+        }
     }
 
     /// The text of a number with a fraction, or of a weight.

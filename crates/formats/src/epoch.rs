@@ -2,6 +2,8 @@
 
 use anden_graph::property::{ColumnBuilder, PropertyColumn, PropertyType, PropertyValue};
 
+use crate::array_text::ArrayForm;
+
 /// The unit of numbers that count from 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EpochUnit {
@@ -85,6 +87,8 @@ pub enum StatedType {
     Property(PropertyType),
     /// Numbers of this unit, which become timestamps.
     Epoch(EpochUnit),
+    /// Lists whose fields have this form.
+    Array(ArrayForm),
 }
 
 impl From<PropertyType> for StatedType {
@@ -103,7 +107,7 @@ impl StatedType {
     /// The names of all types, for messages and help texts.
     pub fn names() -> String {
         let names: Vec<_> = PropertyType::ALL.iter().map(|(_, name)| *name).collect();
-        format!("{}, epoch_s, epoch_ms", names.join(", "))
+        format!("{}, epoch_s, epoch_ms, or a list such as string[]", names.join(", "))
     }
 
     /// The type of the values in the input.
@@ -112,13 +116,21 @@ impl StatedType {
             Self::Property(property_type) => property_type,
             // Also holds fractions. Whole numbers of the years up to 287,000 are exact.
             Self::Epoch(_) => PropertyType::F64,
+            Self::Array(form) => PropertyType::List(form.item_type),
         }
     }
 
     pub(crate) fn epoch(self) -> Option<EpochUnit> {
         match self {
-            Self::Property(_) => None,
             Self::Epoch(unit) => Some(unit),
+            Self::Property(_) | Self::Array(_) => None,
+        }
+    }
+
+    pub(crate) fn array(self) -> Option<ArrayForm> {
+        match self {
+            Self::Array(form) => Some(form),
+            Self::Property(_) | Self::Epoch(_) => None,
         }
     }
 }

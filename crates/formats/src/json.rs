@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::io::Write;
 
 use anden_base::message::shown;
 use anden_graph::Weight;
-use anden_graph::property::PropertyValue;
+use anden_graph::property::push_json_text;
 use serde_core::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -97,39 +96,6 @@ pub(crate) fn text_of(value: &RawValue) -> Result<Option<Cow<'_, str>>, String> 
         },
         None => Ok((json != "null").then(|| json.into())),
     }
-}
-
-/// Appends a text in quotes, with the escapes of JSON.
-pub(crate) fn push_json_text(text: &str, line: &mut Vec<u8>) {
-    line.push(b'"');
-    for character in text.chars() {
-        // A write to memory cannot fail.
-        let _ = match character {
-            '"' | '\\' => write!(line, "\\{character}"),
-            '\0'..='\x1f' | '\x7f' => write!(line, "\\u{:04x}", character as u32),
-            _ => write!(line, "{character}"),
-        };
-    }
-    line.push(b'"');
-}
-
-/// Appends a property as JSON. Dates, timestamps and bytes are texts, as are numbers that JSON lacks.
-pub(crate) fn push_json_value(value: PropertyValue<'_>, line: &mut Vec<u8>) {
-    let is_bare = match value {
-        PropertyValue::Null => return line.extend_from_slice(b"null"),
-        PropertyValue::F32(number) => number.is_finite(),
-        PropertyValue::F64(number) => number.is_finite(),
-        PropertyValue::Boolean(_) | PropertyValue::I64(_) | PropertyValue::U64(_) => true,
-        _ => false,
-    };
-    let mut text = value.to_string();
-    if is_bare {
-        return line.extend_from_slice(text.as_bytes());
-    }
-    if text == "NaN" {
-        text = "nan".into();
-    }
-    push_json_text(&text, line);
 }
 
 /// Appends a weight as JSON.

@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod array_text;
 mod arrow_file;
 mod arrow_input;
 mod arrow_layout;
@@ -84,6 +85,7 @@ use std::path::PathBuf;
 
 use anden_graph::property::PropertyColumn;
 
+pub use array_text::ArrayForm;
 pub use arrow_input::ArrowInput;
 pub use csv_dialect::CsvDialect;
 pub use edge_rows::{NoProperties, WrittenProperties};

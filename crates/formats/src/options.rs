@@ -216,7 +216,7 @@ impl SourceOptions {
     pub fn state_types(&mut self, types: &[(String, StatedType)]) {
         for (name, stated) in types {
             let property_type = match stated {
-                StatedType::Property(property_type) => *property_type,
+                StatedType::Property(_) | StatedType::Array(_) => stated.of_input(),
                 StatedType::Epoch(unit) => {
                     self.epochs.push((name.clone(), *unit));
                     PropertyType::Timestamp

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anden_graph::property::{Inference, PropertySchema};
 
+use crate::array_text::ArrayForm;
 use crate::chunk::AnyInputChunk;
 use crate::compression::{HEAD_BYTES, decoded, read_head};
 use crate::epoch::{EpochUnit, StatedType};
@@ -119,6 +120,8 @@ pub(crate) struct PartProperties {
     pub(crate) places: Vec<usize>,
     /// By property: the unit of numbers that become timestamps. Shorter if later properties have none.
     pub(crate) epochs: Vec<Option<EpochUnit>>,
+    /// By property: the form of its lists, if their fields are no JSON. Empty if no property has one.
+    pub(crate) arrays: Vec<Option<ArrayForm>>,
 }
 
 impl PartProperties {
@@ -130,6 +133,11 @@ impl PartProperties {
     /// The unit of a property whose numbers become timestamps.
     pub(crate) fn epoch(&self, property: usize) -> Option<EpochUnit> {
         self.epochs.get(property).copied().flatten()
+    }
+
+    /// The form of the fields of a property that holds lists, if they are no JSON.
+    pub(crate) fn array(&self, property: usize) -> Option<ArrayForm> {
+        self.arrays.get(property).copied().flatten()
     }
 
     /// Takes the numbers of a property as timestamps, unless it holds no numbers.

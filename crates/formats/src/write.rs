@@ -13,6 +13,7 @@ use anden_base::progress::{Progress, Silent};
 use anden_graph::property::{PropertySchema, PropertyValue};
 use anden_graph::{Direction, GraphKind, Weight, WeightType, WeightedEdges};
 
+use crate::array_text::ArrayForm;
 use crate::csv_dialect::CsvDialect;
 use crate::edge_rows::{EdgeRows, WrittenProperties, for_each_written};
 use crate::readers;
@@ -294,6 +295,7 @@ fn write_rows<W: Weight, G: WeightedEdges, E: From<Error>>(
     let (mut edges, mut line, mut num_edges) = (EdgeRows::<W>::default(), Vec::new(), 0);
     let schema = properties.edge_schema();
     let (name, is_numbered) = (style.dialect.edge_name(schema), style.dialect.has_edge_numbers(schema));
+    let arrays = style.dialect.arrays(schema, true);
     for_each_written(graph, 0..graph.vertex_bound() as VertexId, true, |vertex| {
         edges.push(graph, properties, vertex)?;
         // Edges wait for a common lookup of their properties. The last vertex ends the wait.
@@ -319,7 +321,7 @@ fn write_rows<W: Weight, G: WeightedEdges, E: From<Error>>(
                     PropertyValue::Null if Some(place) == name => {
                         style.push_value(&mut line, &format!("#{number}"), output)?;
                     }
-                    value => style.push_cell(&mut line, value, output)?,
+                    value => style.push_cell(&mut line, value, arrays[place], output)?,
                 }
             }
             if is_numbered {
@@ -451,14 +453,26 @@ impl Style {
         Ok(line)
     }
 
-    /// Appends a delimiter and a property value; only the delimiter for null.
-    fn push_cell(&self, line: &mut Vec<u8>, value: PropertyValue<'_>, output: &Output<'_>) -> Result<()> {
-        match value {
-            PropertyValue::Null => {
+    /// Appends a delimiter and a property value; only the delimiter for null. `array` is the name of the property and
+    /// the form of its lists.
+    fn push_cell(
+        &self,
+        line: &mut Vec<u8>,
+        value: PropertyValue<'_>,
+        array: Option<(&str, ArrayForm)>,
+        output: &Output<'_>,
+    ) -> Result<()> {
+        match (value, array) {
+            (PropertyValue::Null, _) => {
                 line.push(self.delimiter);
                 Ok(())
             }
-            value => {
+            (PropertyValue::String(list), Some((name, form))) => {
+                let field = form.field(list, |item| self.dialect.text(item));
+                let field = field.map_err(|what| output.refuse(format!("property {name:?}: {what}")))?;
+                self.push_value(line, &field, output)
+            }
+            (value, _) => {
                 let text = self.dialect.text(value).map_err(|what| output.refuse(what))?;
                 self.push_value(line, &text, output)
             }
@@ -529,9 +543,9 @@ pub fn write_vertices<E: From<Error>>(
         VertexLines::List => (Style { may_quote: false, is_told_by_content: true, ..Style::CSV }, false),
         VertexLines::Csv(dialect) => (Style::csv(dialect), true),
     };
-    let mut line = Vec::new();
+    let (mut line, schema) = (Vec::new(), properties.vertex_schema());
+    let arrays = style.dialect.arrays(schema, false);
     if has_columns {
-        let schema = properties.vertex_schema();
         refuse_clash(style.dialect.taken_vertex_names(), schema, output.path())?;
         output.write(&style.header(&style.dialect.vertex_names(schema), output)?)?;
     }
@@ -541,8 +555,8 @@ pub fn write_vertices<E: From<Error>>(
             line.clear();
             key(vertex, &mut line)?;
             style.fit_key(&mut line, 0, output)?;
-            for column in &columns {
-                style.push_cell(&mut line, column.get(row), output)?;
+            for (column, array) in columns.iter().zip(&arrays) {
+                style.push_cell(&mut line, column.get(row), *array, output)?;
             }
             line.push(b'\n');
             output.write(&line)?;

@@ -128,7 +128,7 @@ fn edge_fields<G: ExportedGraph>(graph: &G) -> Vec<Field> {
 fn stored_type(found: PropertyType) -> PropertyType {
     match found {
         PropertyType::U64 => PropertyType::I64,
-        PropertyType::Bytes => PropertyType::String,
+        PropertyType::Bytes | PropertyType::List(_) => PropertyType::String,
         other => other,
     }
 }

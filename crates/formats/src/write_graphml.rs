@@ -90,6 +90,11 @@ impl<F> GraphMlWriter<'_, '_, F> {
                 self.text.extend(format!("<key id=\"{side}{place}\" for=\"{domain}\" attr.name=\"").into_bytes());
                 push_xml(name.as_bytes(), self.output, &mut self.text)?;
                 self.text.extend(format!("\" attr.type=\"{known}\"").into_bytes());
+                // Neo4j reads a list by the type of its items.
+                if let Some(item) = property_type.items() {
+                    let (known, _) = xml_type(item.property_type());
+                    self.text.extend(format!(" attr.list=\"{known}\"").into_bytes());
+                }
                 if let Some(ours) = ours {
                     self.text.extend(format!(" {TYPE_ATTRIBUTE}=\"{ours}\"").into_bytes());
                 }

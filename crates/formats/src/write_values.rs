@@ -6,7 +6,6 @@ use std::io::Write;
 
 use anden_base::VertexId;
 
-use crate::json::push_json_text;
 use crate::number::parse_u64;
 use crate::options::KeyKind;
 use crate::write::{Output, Style};
@@ -14,7 +13,7 @@ use crate::write_parquet::{
     GROUP_ROWS, ParquetTable, RowFile, WrittenKeys, key_field, property_field, text_keys, whole_numbers,
 };
 use crate::{Error, Result};
-use anden_graph::property::{ColumnBuilder, PropertyType, PropertyValue};
+use anden_graph::property::{ColumnBuilder, PropertyType, PropertyValue, push_json_text};
 
 /// The name of the key column.
 const KEY: &str = "key";

@@ -13,6 +13,7 @@ mod builder;
 mod bytes;
 mod column;
 mod distinct;
+mod list;
 mod owned;
 mod schema;
 mod text;
@@ -22,6 +23,7 @@ pub use array::{TypedArray, ZONE};
 pub use builder::ColumnBuilder;
 pub use column::PropertyColumn;
 pub use distinct::DistinctStrings;
+pub use list::{ItemType, parse_list, push_json_text, push_json_value, push_list};
 pub use owned::OwnedValue;
 pub use schema::{MAX_NAME_BYTES, MAX_PROPERTIES, PropertySchema};
 pub use text::Inference;
@@ -48,10 +50,12 @@ pub enum PropertyType {
     String,
     /// Any bytes.
     Bytes,
+    /// Lists of values of one type, which are stored as text: the JSON that [`push_list`] writes.
+    List(ItemType),
 }
 
 impl PropertyType {
-    /// All types with the names that users type and that CSV headers carry.
+    /// All types but those of lists, with the names that users type and that CSV headers carry.
     pub const ALL: [(Self, &str); 9] = [
         (Self::Boolean, "boolean"),
         (Self::I64, "i64"),
@@ -84,11 +88,17 @@ impl PropertyType {
 
     /// The name that users type.
     pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(known, _)| *known == self).map_or("?", |(_, name)| name)
+        match self {
+            Self::List(item) => item.list_name(),
+            _ => Self::ALL.iter().find(|(known, _)| *known == self).map_or("?", |(_, name)| name),
+        }
     }
 
-    /// The type with this name, ignoring case.
+    /// The type with this name, ignoring case. `string[]` is the type of lists of strings, and so on.
     pub fn of_name(name: &str) -> Option<Self> {
+        if let Some(items) = name.strip_suffix("[]") {
+            return Self::of_name(items)?.list();
+        }
         let mut known = Self::ALL.iter().chain(&Self::OTHER_NAMES);
         known.find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|&(found, _)| found)
     }
@@ -106,6 +116,9 @@ impl PropertyType {
             (Self::I64 | Self::U64, to) => to.is_numeric(),
             (Self::F32 | Self::F64, to) => matches!(to, Self::F32 | Self::F64),
             (Self::Date, Self::Timestamp) => true,
+            (Self::List(from), Self::List(to)) => from.property_type().converts_to(to.property_type()),
+            // A list is a text, and a text may be that of a list.
+            (Self::String, Self::List(_)) | (Self::List(_), Self::String) => true,
             _ => false,
         }
     }
@@ -119,6 +132,7 @@ impl PropertyType {
             (Self::I64, Self::U64) | (Self::U64, Self::I64) => Some(Self::I64),
             (a, b) if a.is_numeric() && b.is_numeric() => Some(Self::F64),
             (Self::Date, Self::Timestamp) | (Self::Timestamp, Self::Date) => Some(Self::Timestamp),
+            (Self::List(a), Self::List(b)) => a.property_type().joined(b.property_type())?.list(),
             _ => None,
         }
     }
@@ -194,7 +208,8 @@ impl PropertyValue<'_> {
     /// The value as another type; `None` if that type does not hold it.
     ///
     /// Integers convert to the other integer type and to floating-point types that hold them exactly. `F32` and `F64`
-    /// convert to each other, to the nearest value. A date becomes the timestamp of its midnight. Null stays null.
+    /// convert to each other, to the nearest value. A date becomes the timestamp of its midnight. Null stays null. A
+    /// text is a list if it is exactly the one that [`push_list`] writes for its items.
     pub fn converted(self, to: PropertyType) -> Option<Self> {
         // 128 bits hold both integer types, so one closure serves both.
         let whole = |value: i128| match to {
@@ -219,6 +234,9 @@ impl PropertyValue<'_> {
             (Self::Date(days), PropertyType::Timestamp) => {
                 // Days in 32 bits reach further than microseconds in 64 bits.
                 i64::from(days).checked_mul(MICROS_PER_DAY).map(Self::Timestamp)
+            }
+            (Self::String(text), PropertyType::List(item)) => {
+                (list::canonical_list(text.as_bytes(), item)? == text).then_some(self)
             }
             _ => None,
         }
@@ -271,6 +289,10 @@ mod tests {
         assert_eq!(PropertyType::I64.joined(PropertyType::U64), Some(PropertyType::I64));
         assert_eq!(PropertyType::I64.joined(PropertyType::String), None);
         assert_eq!(PropertyType::Bytes.joined(PropertyType::Bytes), Some(PropertyType::Bytes));
+        let list = |item| PropertyType::List(item);
+        assert_eq!(list(ItemType::I64).joined(list(ItemType::F64)), Some(list(ItemType::F64)));
+        assert_eq!(list(ItemType::I64).joined(list(ItemType::String)), None);
+        assert_eq!(list(ItemType::I64).joined(PropertyType::I64), None);
     }
 
     #[test]

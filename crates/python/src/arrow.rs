@@ -347,7 +347,7 @@ impl Table {
         for (field, array) in whole.schema().fields().iter().zip(whole.columns()) {
             let array = made::property_array(array).map_err(|error| misused(error.to_string()))?;
             let column = PropertyColumn::from_array(array).map_err(|error| misused(error.to_string()))?;
-            dict.set_item(field.name(), columns::column(py, &column)?)?;
+            dict.set_item(field.name(), columns::column(py, &column, None)?)?;
         }
         Ok(dict)
     }

@@ -1,6 +1,6 @@
 //! Columns as NumPy arrays.
 
-use anden::property::{KeyRef, PropertyColumn, PropertyType, PropertyValue};
+use anden::property::{ItemType, KeyRef, PropertyColumn, PropertyType, PropertyValue};
 use anden::{KeyScheme, VertexId};
 use numpy::IntoPyArray;
 use pyo3::intern;
@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::error::{Failure, Result};
 use crate::key::{key_ref_object, objects};
-use crate::value::value_object;
+use crate::value::{list_object, value_object};
 use crate::view::View;
 
 /// The keys of all vertices by vertex id.
@@ -37,8 +37,9 @@ fn integer_key(view: &anden::View, vertex: VertexId) -> anden::Result<u64> {
     }
 }
 
-/// A column as an array: a masked one if rows are null, and one of objects for text and bytes.
-pub fn column<'py>(py: Python<'py>, column: &PropertyColumn) -> PyResult<Bound<'py, PyAny>> {
+/// A column of this declared type as an array: a masked one if rows are null, and one of objects for text, bytes and
+/// lists.
+pub fn column<'py>(py: Python<'py>, column: &PropertyColumn, items: Option<ItemType>) -> PyResult<Bound<'py, PyAny>> {
     let rows = 0..column.len();
     let values = match column.property_type() {
         PropertyType::Boolean => numbers(py, column, |value| matches!(value, PropertyValue::Boolean(true)))?,
@@ -54,8 +55,11 @@ pub fn column<'py>(py: Python<'py>, column: &PropertyColumn) -> PyResult<Bound<'
             numbers(py, column, |value| if let PropertyValue::Timestamp(x) = value { x } else { i64::MIN })?
                 .call_method1(intern!(py, "view"), ("datetime64[us]",))?
         }
-        PropertyType::String | PropertyType::Bytes => {
-            let objects = objects(py, rows, |row| value_object(py, column.get(row)))?;
+        PropertyType::String | PropertyType::Bytes | PropertyType::List(_) => {
+            let objects = objects(py, rows, |row| match (column.get(row), items) {
+                (PropertyValue::String(text), Some(item)) => list_object(py, text, item),
+                (value, _) => value_object(py, value),
+            })?;
             return object_array(py, objects);
         }
     };

@@ -13,7 +13,7 @@ use crate::calls;
 use crate::error::{Failure, Result, invalid};
 use crate::key::{key_list, key_object};
 use crate::options::near;
-use crate::value::{value_dict, value_object, weight_object};
+use crate::value::{owned_object, property_object, weight_object};
 use crate::view::View;
 
 /// Edges as dicts.
@@ -28,7 +28,7 @@ pub fn found_edges<'py>(py: Python<'py>, edges: &[FoundEdge]) -> PyResult<Bound<
             dict.set_item("weight", weight_object(py, weight)?)?;
         }
         for (name, value) in &edge.properties {
-            dict.set_item(name, value_object(py, value.as_value())?)?;
+            dict.set_item(name, owned_object(py, value)?)?;
         }
         list.append(dict)?;
     }
@@ -61,7 +61,11 @@ pub fn vertex_dict<'py>(py: Python<'py>, view: &anden::View, key: Key) -> Result
     dict.set_item("id", vertex)?;
     dict.set_item("out_degree", view.out_degree(vertex)?)?;
     dict.set_item("in_degree", view.in_degree(vertex)?)?;
-    dict.set_item("properties", value_dict(py, view.vertex_properties(vertex)?)?)?;
+    let properties = PyDict::new(py);
+    for (name, value) in view.vertex_properties(vertex)? {
+        properties.set_item(name, property_object(py, view.vertex_schema(), name, value)?)?;
+    }
+    dict.set_item("properties", properties)?;
     Ok(dict)
 }
 

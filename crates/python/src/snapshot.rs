@@ -12,7 +12,7 @@ use crate::error::{Result, invalid, wrong_type};
 use crate::html::count;
 use crate::key::{key_list, key_ref_object};
 use crate::opened::Opened;
-use crate::value::{value_dict, value_object, weight_object};
+use crate::value::{value_object, weight_object};
 
 /// A time as text in UTC.
 pub fn time_text(unix_time: u64) -> String {
@@ -306,7 +306,9 @@ impl Diff {
         for change in self.diff.changed_properties() {
             let change = change?;
             signals.count(py)?;
-            let dict: Bound<'_, PyDict> = value_dict(py, [("old", change.old), ("new", change.new)])?;
+            let dict = PyDict::new(py);
+            dict.set_item("old", value_object(py, change.old)?)?;
+            dict.set_item("new", value_object(py, change.new)?)?;
             dict.set_item("vertex", key_ref_object(py, change.vertex)?)?;
             dict.set_item("name", change.name)?;
             list.append(dict)?;

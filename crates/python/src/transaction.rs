@@ -20,7 +20,7 @@ use crate::opened::Opened;
 use crate::options::{direction, durability};
 use crate::pending::Pending;
 use crate::queries::{found_edges, path_keys};
-use crate::value::{value_object, value_of, weight_object, weight_of};
+use crate::value::{owned_object, value_of, weight_object, weight_of};
 
 type MaybeTransaction<'db> = Option<anden::Transaction<'db>>;
 
@@ -434,7 +434,7 @@ impl Transaction {
     fn get<'py>(&self, py: Python<'py>, vertex: &Bound<'_, PyAny>, name: &str) -> Result<Bound<'py, PyAny>> {
         let vertex = key_of(vertex)?;
         let value = self.with(|tx| tx.get(vertex, name))?;
-        Ok(value_object(py, value.as_value())?)
+        Ok(owned_object(py, &value)?)
     }
 
     /// Set a property of an existing edge; of several parallel ones, of the newest, or of the one with this number.
@@ -468,7 +468,7 @@ impl Transaction {
     ) -> Result<Bound<'py, PyAny>> {
         let (source, target) = (key_of(source)?, key_of(target)?);
         let value = self.with(|tx| tx.get_edge(source, target, name))?;
-        Ok(value_object(py, value.as_value())?)
+        Ok(owned_object(py, &value)?)
     }
 
     /// The keys of the vertices with a value of a property.

@@ -1,11 +1,11 @@
 //! Property values and weights between Python and the engine.
 
-use anden::property::PropertyValue;
+use anden::property::{ItemType, PropertySchema, PropertyType, PropertyValue, parse_list, push_list};
 use anden::{EdgeWeight, OwnedValue};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::error::{Result, invalid, wrong_type};
 
@@ -44,8 +44,8 @@ impl Calendar {
 /// The ordinal of 1970-01-01 in Python's calendar.
 const EPOCH_ORDINAL: i32 = 719_163;
 
-/// The value of an argument: None, bool, int, float, str, bytes, date, datetime, or a NumPy scalar. A datetime without
-/// a time zone is in UTC.
+/// The value of an argument: None, bool, int, float, str, bytes, date, datetime, a NumPy scalar, or a list or tuple of
+/// such values but bytes. A datetime without a time zone is in UTC.
 pub fn value_of(value: &Bound<'_, PyAny>) -> Result<OwnedValue> {
     if value.is_none() {
         return Ok(OwnedValue::Null);
@@ -69,7 +69,40 @@ pub fn value_of(value: &Bound<'_, PyAny>) -> Result<OwnedValue> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok(OwnedValue::Bytes(bytes.as_bytes().to_vec()));
     }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        return list_of(value);
+    }
     time_or_scalar(value)
+}
+
+/// The list of a list or tuple. An empty one fits every type of lists; a new property becomes `string[]`.
+fn list_of(values: &Bound<'_, PyAny>) -> Result<OwnedValue> {
+    let (mut items, mut item_type) = (Vec::new(), None);
+    for value in values.try_iter()? {
+        let value = value?;
+        // Checked here, because a list may contain itself.
+        if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+            return Err(wrong_type("the items of a list are values, not lists".to_owned()));
+        }
+        let item = value_of(&value)?;
+        if let Some(found) = item.property_type() {
+            let known = item_type.unwrap_or(found);
+            let joined = PropertyType::joined(known, found);
+            let mixed = || wrong_type(format!("the items of a list have one type, not {known} and {found}"));
+            item_type = Some(joined.ok_or_else(mixed)?);
+        }
+        items.push(item);
+    }
+    let Some(PropertyType::List(list)) = item_type.unwrap_or(PropertyType::String).list() else {
+        return Err(wrong_type("the items of a list are no bytes".to_owned()));
+    };
+    let converted = items.iter().map(|item| {
+        let (item, to) = (item.as_value(), list.property_type());
+        item.converted(to).ok_or_else(|| invalid(format!("{item} in a list of type {to}[] is no value of type {to}")))
+    });
+    let mut text = Vec::new();
+    push_list(converted.collect::<Result<Vec<_>>>()?, &mut text);
+    Ok(OwnedValue::List(list, String::from_utf8_lossy(&text).into_owned()))
 }
 
 fn time_or_scalar(value: &Bound<'_, PyAny>) -> Result<OwnedValue> {
@@ -97,7 +130,7 @@ fn time_or_scalar(value: &Bound<'_, PyAny>) -> Result<OwnedValue> {
     {
         return value_of(&plain);
     }
-    let wanted = "None, a bool, int, float, str, bytes, date or datetime";
+    let wanted = "None, a bool, int, float, str, bytes, date, datetime or list";
     Err(wrong_type(format!("the value of a property is {wanted}, not {}", kind.name()?)))
 }
 
@@ -124,6 +157,22 @@ pub fn value_object<'py>(py: Python<'py>, value: PropertyValue<'_>) -> PyResult<
             time.or_else(|_| beyond_calendar(py, micros, "us"))?
         }
     })
+}
+
+/// A value that may be a list as a Python object.
+pub fn owned_object<'py>(py: Python<'py>, value: &OwnedValue) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        OwnedValue::List(item, text) => list_object(py, text, *item),
+        value => value_object(py, value.as_value()),
+    }
+}
+
+/// A list in JSON as a Python list.
+pub fn list_object<'py>(py: Python<'py>, text: &str, item: ItemType) -> PyResult<Bound<'py, PyAny>> {
+    // Each write checks its lists, so another text would be damage; it is shown as it is.
+    let Some(items) = parse_list(text.as_bytes(), item) else { return Ok(PyString::new(py, text).into_any()) };
+    let items = items.iter().map(|item| value_object(py, item.as_value())).collect::<PyResult<Vec<_>>>()?;
+    Ok(PyList::new(py, items)?.into_any())
 }
 
 /// A date or time before year 1 or after year 9999, which only NumPy can hold.
@@ -157,14 +206,15 @@ pub fn weight_object(py: Python<'_>, weight: EdgeWeight) -> PyResult<Bound<'_, P
     }
 }
 
-/// Names and values as a dict.
-pub fn value_dict<'a, 'py>(
+/// The value of a property of a schema as a Python object.
+pub fn property_object<'py>(
     py: Python<'py>,
-    values: impl IntoIterator<Item = (&'a str, PropertyValue<'a>)>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, value) in values {
-        dict.set_item(name, value_object(py, value)?)?;
+    schema: &PropertySchema,
+    name: &str,
+    value: PropertyValue<'_>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match (value, schema.find(name).and_then(|place| schema.get(place)?.1.items())) {
+        (PropertyValue::String(text), Some(item)) => list_object(py, text, item),
+        (value, _) => value_object(py, value),
     }
-    Ok(dict)
 }

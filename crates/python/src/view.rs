@@ -438,11 +438,15 @@ impl View {
     /// The values of a vertex property, by vertex id.
     ///
     /// Numbers, booleans, dates and timestamps (UTC, microseconds) are an array; a masked one if some have no value.
-    /// Text and bytes are an array of objects, with None where there is no value.
+    /// Text, bytes and lists are an array of objects, with None where there is no value.
     fn vertex_property<'py>(&self, py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny>> {
         let name = name.to_owned();
-        let column = self.run(py, move |view| view.vertex_property(&name))?;
-        Ok(columns::column(py, &column)?)
+        let (column, items) = self.run(py, move |view| {
+            let schema = view.vertex_schema();
+            let items = schema.find(&name).and_then(|place| schema.get(place)?.1.items());
+            Ok((view.vertex_property(&name)?, items))
+        })?;
+        Ok(columns::column(py, &column, items)?)
     }
 
     /// The values of an edge property, in the order of the out-lists: by source id, then by position in the list.
@@ -450,8 +454,12 @@ impl View {
     /// An undirected edge has a value in both lists. Types as in `vertex_property`.
     fn edge_property<'py>(&self, py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny>> {
         let name = name.to_owned();
-        let column = self.run(py, move |view| view.edge_property(&name))?;
-        Ok(columns::column(py, &column)?)
+        let (column, items) = self.run(py, move |view| {
+            let schema = view.edge_schema();
+            let items = schema.find(&name).and_then(|place| schema.get(place)?.1.items());
+            Ok((view.edge_property(&name)?, items))
+        })?;
+        Ok(columns::column(py, &column, items)?)
     }
 
     /// Names and types of vertex properties, as a dict.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anden_base::storage::Storage;
 use anden_graph::GraphKind;
-use anden_graph::property::{PropertyColumn, PropertySchema};
+use anden_graph::property::{PropertyColumn, PropertySchema, PropertyType};
 use parking_lot::Mutex;
 
 use crate::base_writer::{BaseWriter, FinishedBase};
@@ -123,21 +123,19 @@ impl StoreBuilder {
         write_dictionary(place, &keys, self.options.keys)
     }
 
-    /// Writes the values of a vertex property, by id; ids past the end have no value.
+    /// Writes the values of a vertex property of this type, by id; ids past the end have no value.
     ///
     /// # Errors
-    /// The name is not valid, or another property has it; the disk failed.
-    pub fn add_vertex_property(&self, name: &str, column: &PropertyColumn) -> Result<()> {
+    /// The column has values of another type, the name is not valid, or another property has it; the disk failed.
+    pub fn add_vertex_property(&self, name: &str, declared: PropertyType, column: &PropertyColumn) -> Result<()> {
         let mut columns = self.columns.lock();
         let number = FIRST + columns.len() as u32;
-        let property_type = column.property_type();
-        let record =
-            PropertyRecord { name: name.to_owned(), property_type, since: FIRST, file: Some(number), index: None };
+        let record = PropertyRecord { file: Some(number), ..PropertyRecord::new(name, declared, FIRST) };
         let records: Vec<_> = columns.iter().map(|(record, ..)| record).chain([&record]).cloned().collect();
         // Checked before the file is written: names must be valid and unique.
         schema_of(&records)?;
         let UnpublishedDirectory { storage, path, .. } = &self.directory;
-        let types = [(number - FIRST, property_type)];
+        let types = [(number - FIRST, record.property_type)];
         let new = NewColumns {
             file_number: number,
             kind: FileKind::Column,
@@ -160,7 +158,7 @@ impl StoreBuilder {
         if !self.options.has_rows() || !self.options.edge_properties && !schema.is_empty() {
             return Err(Error::Input("rows of properties of edges that have none".into()));
         }
-        let columns: Vec<_> = (0..).zip(schema.iter()).map(|(number, (_, of))| (number, of)).collect();
+        let columns: Vec<_> = (0..).zip(schema.iter()).map(|(number, (_, of))| (number, of.stored())).collect();
         let UnpublishedDirectory { storage, path, .. } = &self.directory;
         // A load numbers rows from 0, so one run covers all of them.
         let runs = [RowRun { number: 0, position: 0 }];
@@ -168,8 +166,7 @@ impl StoreBuilder {
         let write = || write_columns(&**storage, path, self.identity.id, new, parts);
         // Rows without values are not stored.
         let file = (num_rows > 0 && self.options.edge_properties).then(write).transpose()?;
-        let record =
-            |(name, property_type): (&str, _)| EdgeRecord { name: name.to_owned(), property_type, since: FIRST };
+        let record = |(name, declared): (&str, _)| EdgeRecord::new(name, declared, FIRST);
         let built = BuiltRows { records: schema.iter().map(record).collect(), num_rows, file };
         *self.rows.lock() = Some(built);
         Ok(())

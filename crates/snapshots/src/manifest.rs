@@ -392,7 +392,7 @@ mod tests {
     use crate::property::{IndexKind, IndexRecord};
     use crate::sealed::CHECKED_HEAD_BYTES;
     use anden_graph::WeightType;
-    use anden_graph::property::PropertyType;
+    use anden_graph::property::{ItemType, PropertyType};
 
     fn version(number: u32) -> ChainVersion {
         ChainVersion {
@@ -414,7 +414,7 @@ mod tests {
     }
 
     fn property(name: &str, file: Option<u32>) -> PropertyRecord {
-        PropertyRecord { name: name.to_owned(), property_type: PropertyType::I64, since: 2, file, index: None }
+        PropertyRecord { file, ..PropertyRecord::new(name, PropertyType::I64, 2) }
     }
 
     fn indexed(name: &str, parts: &[u32]) -> PropertyRecord {
@@ -470,7 +470,7 @@ mod tests {
     /// A manifest of a graph with edge properties.
     fn with_rows() -> Manifest {
         let mut manifest = manifest_of(GraphOptions { edge_properties: true, ..options() });
-        let edge = |name: &str| EdgeRecord { name: name.to_owned(), property_type: PropertyType::Date, since: 1 };
+        let edge = |name: &str| EdgeRecord::new(name, PropertyType::List(ItemType::Date), 1);
         (manifest.edge_properties, manifest.next_row, manifest.rows) = (vec![edge("on"), edge("until")], 9, vec![1, 6]);
         manifest.chain.versions[3].next_row = 9;
         for number in [1, 6] {

@@ -179,7 +179,7 @@ impl StoredProperties {
         // A version does not show properties that came later.
         for (number, column) in columns.iter().enumerate() {
             if column.record.since <= version {
-                schema.add(column.record.name.clone(), column.record.property_type)?;
+                schema.add(column.record.name.clone(), column.record.declared())?;
                 numbers.push(number as u32);
             }
         }

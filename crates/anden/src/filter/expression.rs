@@ -281,7 +281,8 @@ impl ExpressionReader<'_> {
             let known = columns.iter().map(|(known, _)| *known);
             return Err(wrong_at(expression, no_such(noun, whose, name, known)));
         };
-        let property_type = columns[place].1;
+        // A list is compared as its text.
+        let property_type = columns[place].1.stored();
         // A property that is named repeatedly is read once.
         let column = self.columns.iter().position(|&known| known == place).unwrap_or_else(|| {
             self.columns.push(place);

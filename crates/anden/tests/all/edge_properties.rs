@@ -127,6 +127,7 @@ fn cell(random: &mut Random, property_type: PropertyType) -> String {
             [number.rem_euclid(6) as usize]
             .to_owned(),
         PropertyType::Bytes => format!("0x{:06x}", number.rem_euclid(1 << 24)),
+        PropertyType::List(_) => format!("[{number}]"),
     }
 }
 

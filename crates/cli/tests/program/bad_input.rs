@@ -369,3 +369,24 @@ fn parquet_columns_that_are_left_out_are_noted() {
     let lines: Vec<String> = noted.iter().map(|note| format!("anden: note: {note}")).collect();
     assert_eq!(ran.stderr.lines().collect::<Vec<_>>(), lines);
 }
+
+#[test]
+fn wrong_items_of_lists_are_told_with_their_place() {
+    let scene = Scene::new();
+    let load = |name: &str, text: &str| {
+        scene.write(name, text);
+        scene.anden(&["load", "db", name])
+    };
+    let number = "expected a whole number of type i64, found 'x'";
+    load("neo4j.csv", ":ID,scores:long[]\n1,1;2\n2,1;x\n").failed(&["neo4j.csv:3: column 'scores'", number]);
+    load("neptune.csv", "~id,scores:Long[]\na,x\n").failed(&["neptune.csv:2: column 'scores'", number]);
+    let list = "expected a list of whole numbers of type i64 such as [1,2], found";
+    load("plain.csv", "source,target,sizes:i64[]\n1,2,1;2\n").failed(&["plain.csv:2: column 'sizes'", list, "'1;2'"]);
+    let lines = "{\"source\":1,\"target\":2,\"sizes\":[1]}\n".repeat(60_000);
+    load("lines.jsonl", &format!("{lines}{{\"source\":1,\"target\":2,\"sizes\":[0.5]}}\n")).failed(&[
+        "lines.jsonl:60001: member 'sizes'",
+        list,
+        "--property-types",
+    ]);
+    assert!(!scene.path("db").exists());
+}

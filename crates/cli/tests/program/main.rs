@@ -13,6 +13,7 @@ mod graphalytics;
 mod idle_input;
 mod inputs;
 mod labeled;
+mod lists;
 mod live;
 mod loading;
 mod many_parts;

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use anden_graph::property::{ColumnBuilder, OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use anden_graph::property::{ColumnBuilder, OwnedValue, PropertyColumn, PropertySchema, PropertyType};
 use anden_snapshots::Key;
 
 use super::changes::Changes;
 use super::requests::RequestBlock;
 use crate::error::PropertyOf;
 use crate::fitting::joined_type;
-use crate::live::{VertexValues, converted, no_property};
+use crate::live::{VertexValues, no_property, push_typed};
 use crate::{Error, Result};
 
 /// Vertices that get values of one property from a program, in the program's order.
@@ -30,9 +30,9 @@ pub(crate) fn value_rows<'a>(
     known: &PropertySchema,
 ) -> Result<(PropertySchema, Vec<ValueRows<'a>>)> {
     // Ordered by name, so that new properties get their indexes in a fixed order.
-    let mut by_name: BTreeMap<&str, Vec<(&Key, PropertyValue<'_>)>> = BTreeMap::new();
+    let mut by_name: BTreeMap<&str, Vec<(&Key, &OwnedValue)>> = BTreeMap::new();
     for (key, name, value) in set {
-        by_name.entry(name).or_default().push((key, value.as_value()));
+        by_name.entry(name).or_default().push((key, value));
     }
     let mut schema = PropertySchema::default();
     let mut rows = Vec::new();
@@ -43,7 +43,7 @@ pub(crate) fn value_rows<'a>(
         let place = schema.add(name.to_owned(), property_type)?;
         let mut column = ColumnBuilder::new(property_type);
         for (key, value) in &values {
-            column.push(converted(name, *value, property_type).map_err(|error| error.for_vertex(key))?)?;
+            push_typed(name, value, &mut column).map_err(|error| error.for_vertex(key))?;
         }
         rows.push(ValueRows { vertices: values.iter().map(|(key, _)| *key).collect(), place, column: column.finish() });
     }
@@ -57,27 +57,28 @@ pub(crate) fn value_rows<'a>(
 /// A value does not fit its property or the values before it, or names no added edge.
 pub(crate) fn edge_values(changes: &Changes, known: &PropertySchema) -> Result<(PropertySchema, Vec<PropertyColumn>)> {
     // Ordered by name, so that new properties get their indexes in a fixed order.
-    let mut by_name: BTreeMap<&str, Vec<(usize, PropertyValue<'_>)>> = BTreeMap::new();
+    let mut by_name: BTreeMap<&str, Vec<(usize, &OwnedValue)>> = BTreeMap::new();
     for (edge, name, value) in &changes.edge_properties {
-        by_name.entry(name).or_default().push((*edge, value.as_value()));
+        by_name.entry(name).or_default().push((*edge, value));
     }
-    let mut schema = PropertySchema::default();
-    let mut columns = Vec::new();
+    let (mut schema, mut columns, null) = (PropertySchema::default(), Vec::new(), OwnedValue::Null);
     for (name, values) in by_name {
         // Null of an unknown property changes nothing.
         let Some(property_type) = type_of(name, values.iter().map(|(_, value)| *value), known) else { continue };
         schema.add(name.to_owned(), property_type)?;
-        let mut by_edge = vec![PropertyValue::Null; changes.added.len()];
+        let mut by_edge = vec![&null; changes.added.len()];
         for (edge, value) in values {
-            let Some((source, target, _)) = changes.added.get(edge) else {
-                let num_added = changes.added.len();
+            let num_added = changes.added.len();
+            let Some(of_edge) = by_edge.get_mut(edge) else {
                 let reason = format!("property {name:?}: there is no edge {edge} to be added, only {num_added}");
                 return Err(Error::options(reason));
             };
-            by_edge[edge] = converted(name, value, property_type).map_err(|error| error.for_edge((source, target)))?;
+            *of_edge = value;
         }
         let mut column = ColumnBuilder::new(property_type);
-        by_edge.into_iter().try_for_each(|value| column.push(value))?;
+        for (value, (source, target, _)) in by_edge.into_iter().zip(&changes.added) {
+            push_typed(name, value, &mut column).map_err(|error| error.for_edge((source, target)))?;
+        }
         columns.push(column.finish());
     }
     Ok((schema, columns))
@@ -86,7 +87,7 @@ pub(crate) fn edge_values(changes: &Changes, known: &PropertySchema) -> Result<(
 /// The type of a property: the known one, or the one that its values need; `None` if all are null.
 fn type_of<'a>(
     name: &str,
-    values: impl Iterator<Item = PropertyValue<'a>>,
+    values: impl Iterator<Item = &'a OwnedValue>,
     known: &PropertySchema,
 ) -> Option<PropertyType> {
     let known = known.find(name).and_then(|place| known.get(place)).map(|(_, found)| found);

@@ -213,14 +213,15 @@ impl ChangeReader<'_> {
                 GraphChange::NewProperty { of: PropertyOf::Edges, name: name.to_owned(), property_type }
             }
             LoggedOp::Value { vertex, place, value } => {
-                let name = name_at(self.view.properties().schema(), place)?;
-                GraphChange::SetVertexProperty { vertex: self.key(vertex)?, name, value: value.into() }
+                let schema = self.view.properties().schema();
+                let (name, value) = (name_at(schema, place)?, schema.owned(place, value));
+                GraphChange::SetVertexProperty { vertex: self.key(vertex)?, name, value }
             }
             LoggedOp::Row(row, values) => {
                 let schema = self.view.edge_properties().schema();
                 let values = values.iter().enumerate().filter(|(_, value)| !value.is_null());
                 let named = values.map(|(place, value)| -> Result<(String, OwnedValue), RecordFault> {
-                    Ok((name_at(schema, place)?, value.into()))
+                    Ok((name_at(schema, place)?, schema.owned(place, value)))
                 });
                 self.rows.insert(row, named.collect::<Result<_, RecordFault>>()?);
                 return Ok(());

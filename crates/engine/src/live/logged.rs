@@ -461,5 +461,5 @@ pub(super) fn is_number(bits: u64, weight_type: Option<WeightType>) -> bool {
 /// Whether the property at an index can have a value.
 pub(super) fn fits(schema: &PropertySchema, place: usize, value: PropertyValue<'_>) -> bool {
     let property_type = schema.get(place).map(|(_, property_type)| property_type);
-    property_type.is_some() && (value.is_null() || value.property_type() == property_type)
+    property_type.is_some_and(|found| value.property_type().is_none_or(|of_value| of_value == found.stored()))
 }

@@ -86,7 +86,7 @@ const INDEX_ENTRY_BYTES: usize = 2 * size_of::<(u32, Holders)>();
 /// Heap bytes of a value.
 fn heap_bytes(value: &OwnedValue) -> usize {
     match value {
-        OwnedValue::String(text) => text.capacity(),
+        OwnedValue::String(text) | OwnedValue::List(_, text) => text.capacity(),
         OwnedValue::Bytes(bytes) => bytes.capacity(),
         _ => 0,
     }

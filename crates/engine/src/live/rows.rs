@@ -53,7 +53,7 @@ struct FixedColumn {
 
 impl LiveColumn {
     fn new(property_type: PropertyType) -> Self {
-        match property_type {
+        match property_type.stored() {
             PropertyType::String => Self::Text(Box::default()),
             PropertyType::Bytes => Self::Bytes(Box::default()),
             _ => Self::Fixed(Box::new(FixedColumn {
@@ -421,7 +421,7 @@ mod tests {
         let value = |row: u64, property_type: PropertyType| {
             let number = row as i64 - 1_000;
             match property_type {
-                _ if (row + property_type as u64).is_multiple_of(3) => PropertyValue::Null,
+                _ if (row + property_type.name().len() as u64).is_multiple_of(3) => PropertyValue::Null,
                 PropertyType::Boolean => PropertyValue::Boolean(row.is_multiple_of(2)),
                 PropertyType::I64 => PropertyValue::I64(number),
                 PropertyType::U64 => PropertyValue::U64(number as u64),
@@ -429,7 +429,7 @@ mod tests {
                 PropertyType::F64 => PropertyValue::F64(number as f64),
                 PropertyType::Date => PropertyValue::Date(number as i32),
                 PropertyType::Timestamp => PropertyValue::Timestamp(number),
-                PropertyType::String => PropertyValue::String(&texts[row as usize]),
+                PropertyType::String | PropertyType::List(_) => PropertyValue::String(&texts[row as usize]),
                 PropertyType::Bytes => PropertyValue::Bytes(texts[row as usize].as_bytes()),
             }
         };

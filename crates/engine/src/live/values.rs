@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anden_base::message::shown;
-use anden_graph::property::{Inference, OwnedValue, PropertySchema, PropertyType, PropertyValue};
+use anden_graph::property::{ColumnBuilder, Inference, OwnedValue, PropertySchema, PropertyType, PropertyValue};
 
 use super::update::NewValue;
 use crate::error::PropertyOf;
@@ -65,7 +65,7 @@ fn type_of_all<'a>(values: impl Iterator<Item = &'a NewValue>) -> Option<Propert
     let (mut texts, mut types) = (None, Vec::new());
     for value in values {
         match value {
-            NewValue::Value(value) => types.extend(value.as_value().property_type()),
+            NewValue::Value(value) => types.extend(value.property_type()),
             // Quotes mark text that only looks like a number.
             NewValue::Text { is_quoted: true, .. } => types.push(PropertyType::String),
             NewValue::Text { text, .. } => texts.get_or_insert_with(Inference::default).add(text.as_bytes()),
@@ -86,13 +86,34 @@ fn type_of_all<'a>(values: impl Iterator<Item = &'a NewValue>) -> Option<Propert
 pub(crate) fn typed(name: &str, value: &NewValue, property_type: PropertyType) -> Result<OwnedValue> {
     match value {
         NewValue::Value(OwnedValue::Null) => Ok(OwnedValue::Null),
+        NewValue::Value(OwnedValue::String(text) | OwnedValue::List(_, text)) if property_type.items().is_some() => {
+            parsed(name, text, property_type)
+        }
         NewValue::Value(value) => Ok(converted(name, value.as_value(), property_type)?.into()),
-        NewValue::Text { text, .. } => OwnedValue::parse(text, property_type).map_err(|_| Error::InvalidValue {
-            property: name.to_owned(),
-            element: None,
-            expected: property_type.text_form().to_owned(),
-            found: shown(text.as_bytes()),
-        }),
+        NewValue::Text { text, .. } => parsed(name, text, property_type),
+    }
+}
+
+fn parsed(name: &str, text: &str, property_type: PropertyType) -> Result<OwnedValue> {
+    OwnedValue::parse(text, property_type).map_err(|_| Error::InvalidValue {
+        property: name.to_owned(),
+        element: None,
+        expected: property_type.text_form().to_owned(),
+        found: shown(text.as_bytes()),
+    })
+}
+
+/// Appends a value to a column of its property.
+///
+/// # Errors
+/// The value does not fit the type of the column.
+pub(crate) fn push_typed(name: &str, value: &OwnedValue, column: &mut ColumnBuilder) -> Result<()> {
+    let property_type = column.property_type();
+    match value {
+        OwnedValue::String(text) | OwnedValue::List(_, text) if property_type.items().is_some() => {
+            Ok(column.push(parsed(name, text, property_type)?.as_value())?)
+        }
+        value => Ok(column.push(converted(name, value.as_value(), property_type)?)?),
     }
 }
 
@@ -100,11 +121,7 @@ pub(crate) fn typed(name: &str, value: &NewValue, property_type: PropertyType) -
 ///
 /// # Errors
 /// The value does not fit the type.
-pub(crate) fn converted<'a>(
-    name: &str,
-    value: PropertyValue<'a>,
-    property_type: PropertyType,
-) -> Result<PropertyValue<'a>> {
+fn converted<'a>(name: &str, value: PropertyValue<'a>, property_type: PropertyType) -> Result<PropertyValue<'a>> {
     value.converted(property_type).ok_or_else(|| Error::InvalidValue {
         property: name.to_owned(),
         element: None,
@@ -132,6 +149,8 @@ pub fn sought_value(schema: &PropertySchema, name: &str, value: &NewValue) -> Re
 
 #[cfg(test)]
 mod tests {
+    use anden_graph::property::ItemType;
+
     use super::*;
 
     fn text(text: &str) -> NewValue {
@@ -154,6 +173,8 @@ mod tests {
         assert_eq!(name(&[text("1"), 0.5.into()]), Some("f64"));
         assert_eq!(name(&[text("2024-02-29")]), Some("date"));
         assert_eq!(name(&[text("007")]), Some("string"));
+        let list = |item, text: &str| NewValue::Value(OwnedValue::List(item, text.into()));
+        assert_eq!(name(&[list(ItemType::I64, "[1]"), list(ItemType::F64, "[0.5]")]), Some("f64[]"));
     }
 
     #[test]
@@ -179,6 +200,16 @@ mod tests {
         assert_eq!(typed("p", &OwnedValue::Null.into(), PropertyType::Date), Ok(OwnedValue::Null));
         let wrong = typed("p", &text("x"), PropertyType::I64);
         assert_eq!(wrong, Err("property \"p\": expected a whole number of type i64, found 'x'".into()));
+        let list = PropertyType::List(ItemType::F64);
+        for value in [text("[1, 2]"), "[1,2]".into(), NewValue::Value(OwnedValue::List(ItemType::I64, "[1,2]".into()))]
+        {
+            assert_eq!(typed("p", &value, list), Ok("[1.0,2.0]".into()));
+        }
+        let wrong = typed("p", &r#"["x"]"#.into(), list);
+        let expected = "property \"p\": expected a list of numbers of type f64 such as [0.5,1.0], found '[\"x\"]'";
+        assert_eq!(wrong, Err(expected.into()));
+        let wrong = typed("p", &1_i64.into(), list);
+        assert_eq!(wrong, Err("property \"p\": expected a value of type f64[], found '1'".into()));
         let wrong = typed("p", &0.5.into(), PropertyType::I64);
         assert_eq!(wrong, Err("property \"p\": expected a value of type i64, found '0.5'".into()));
     }

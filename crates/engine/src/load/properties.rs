@@ -122,7 +122,7 @@ pub(crate) fn write_properties(
             let part = part.map(|part| std::mem::replace(part, PropertyColumn::nulls(property_type, 0)));
             part.map_or(Ok(()), |part| column.append(&part))?;
         }
-        load.builder.add_vertex_property(name, &column.finish().gather_or_null(&row_of_id))?;
+        load.builder.add_vertex_property(name, property_type, &column.finish().gather_or_null(&row_of_id))?;
     }
     Ok(num_repeated)
 }

@@ -166,7 +166,7 @@ impl InputRows {
         }
         let number_bytes = num_rows * RowNumbers::ROW_BYTES;
         let largest = (0..).zip(self.schema.iter()).map(|(place, (_, property_type))| {
-            let code_bytes = if property_type == PropertyType::String { CODE_BYTES } else { 0 };
+            let code_bytes = if property_type.stored() == PropertyType::String { CODE_BYTES } else { 0 };
             let values = self.blocks.iter().filter_map(|block| block.values.in_memory()?.get(place));
             values.map(PropertyColumn::num_bytes).sum::<usize>() as u64 + num_rows * code_bytes
         });
@@ -325,7 +325,7 @@ fn decode(property_type: PropertyType, num_rows: usize, mut bytes: &[u8]) -> Opt
         let offsets = bytemuck::pod_collect_to_vec(offsets);
         PropertyColumn::from_buffers(property_type, offsets, values.to_vec(), nulls).ok()
     };
-    let column = match property_type {
+    let column = match property_type.stored() {
         // A column with codes went to the file with its dictionary.
         PropertyType::String if !codes.is_empty() => {
             let strings = pieces(None)?;
@@ -359,7 +359,7 @@ mod tests {
                         PropertyType::F64 => PropertyValue::F64(row as f64),
                         PropertyType::Date => PropertyValue::Date(row as i32),
                         PropertyType::Timestamp => PropertyValue::Timestamp(row as i64),
-                        PropertyType::String => PropertyValue::String(&text),
+                        PropertyType::String | PropertyType::List(_) => PropertyValue::String(&text),
                         PropertyType::Bytes => PropertyValue::Bytes(text.as_bytes()),
                     };
                     column.push(value).unwrap();

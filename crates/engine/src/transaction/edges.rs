@@ -433,7 +433,7 @@ fn row_properties(view: &SnapshotView, row: u64) -> Result<Vec<(String, OwnedVal
     let mut values = Vec::new();
     for (place, (name, _)) in properties.schema().iter().enumerate() {
         let value = properties.value(place, row)?;
-        values.extend((!value.is_null()).then(|| (name.to_owned(), value.into())));
+        values.extend((!value.is_null()).then(|| (name.to_owned(), properties.schema().owned(place, value))));
     }
     Ok(values)
 }

@@ -30,7 +30,9 @@ impl OptimisticTransaction<'_> {
         self.note_of(vertex, ReadKey::Properties(vertex));
         let properties = self.view.properties();
         match properties.schema().find(name) {
-            Some(place) if (vertex as usize) < self.own.first_new => Ok(properties.value(place, vertex)?.into()),
+            Some(place) if (vertex as usize) < self.own.first_new => {
+                Ok(properties.schema().owned(place, properties.value(place, vertex)?))
+            }
             _ => Ok(OwnedValue::Null),
         }
     }
@@ -142,7 +144,9 @@ impl OptimisticTransaction<'_> {
             let Some(last) = self.pair_edges((source, target))?.pop() else { return Ok(OwnedValue::Null) };
             return match (last.value(name), last.origin(), place) {
                 (Some(value), ..) => Ok(value.clone()),
-                (None, Some(origin), Some(place)) => Ok(properties.value(place, origin.row)?.into()),
+                (None, Some(origin), Some(place)) => {
+                    Ok(properties.schema().owned(place, properties.value(place, origin.row)?))
+                }
                 _ => Ok(OwnedValue::Null),
             };
         }
@@ -153,7 +157,8 @@ impl OptimisticTransaction<'_> {
             Some(place) if self.is_edge_of_view(source, target) => {
                 let row = self.row_of(source, target);
                 anden_graph::Graph::check(&self.view)?;
-                row.map_or(Ok(OwnedValue::Null), |row| Ok(properties.value(place, row)?.into()))
+                let value = |row| Ok(properties.schema().owned(place, properties.value(place, row)?));
+                row.map_or(Ok(OwnedValue::Null), value)
             }
             _ => Ok(OwnedValue::Null),
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anden_graph::property::{ColumnBuilder, PropertyColumn, PropertyType, PropertyValue, ZONE};
+use anden_graph::property::{ColumnBuilder, PropertyColumn, PropertyType, PropertyValue, ZONE, push_json_value};
 use anden_graph::{Weight, WeightType};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -14,7 +14,6 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, FieldRef, TimeUnit};
 use bytemuck::Pod;
 
-use crate::json::push_json_value;
 use crate::key::FieldKey;
 use crate::options::SourceOptions;
 use crate::push_u64;
@@ -206,8 +205,8 @@ pub(crate) fn whole_weights<W: Weight>(array: &ArrayRef) -> Option<Vec<W>> {
 /// The type of a property that holds values of an Arrow type; `None` if there is none.
 pub(crate) fn property_type(data_type: &DataType) -> Option<PropertyType> {
     if let Some(items) = items_of(data_type) {
-        // The JSON of the list, as for the lists of JSON lines.
-        return property_type(items.data_type()).map(|_| PropertyType::String);
+        // Other lists become text, as those of JSON lines do.
+        return property_type(items.data_type()).map(|items| items.list().unwrap_or(PropertyType::String));
     }
     Some(match data_type {
         DataType::Boolean => PropertyType::Boolean,
@@ -252,7 +251,7 @@ pub(crate) fn read_property(array: &ArrayRef, to: PropertyType) -> Result<Proper
         PropertyType::F64 => DataType::Float64,
         PropertyType::Date => DataType::Date32,
         PropertyType::Timestamp => return Ok(PropertyColumn::from_array(timestamps(array)?)?),
-        PropertyType::String => DataType::LargeUtf8,
+        PropertyType::String | PropertyType::List(_) => DataType::LargeUtf8,
         PropertyType::Bytes => DataType::LargeBinary,
     };
     Ok(PropertyColumn::from_array(converted(array, &data_type)?)?)

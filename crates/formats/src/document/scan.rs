@@ -62,6 +62,7 @@ impl DataScan {
                 let text = &batch.text[datum.text.clone()];
                 match datum.is_quoted {
                     true => self.inferences[datum.key()].add_quoted(text),
+                    false if text.starts_with(b"[") => self.inferences[datum.key()].add_list(text),
                     false => self.inferences[datum.key()].add(text),
                 }
             }

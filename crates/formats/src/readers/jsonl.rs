@@ -154,7 +154,10 @@ impl JsonSample {
             };
             // A null says nothing about the type of its column.
             if let Some(text) = text_of(value)? {
-                self.inferences[place].add(text.as_bytes());
+                match value.get().starts_with('[') {
+                    true => self.inferences[place].add_list(text.as_bytes()),
+                    false => self.inferences[place].add(text.as_bytes()),
+                }
             }
         }
         Ok(())
@@ -547,7 +550,7 @@ mod tests {
     #[test]
     fn ending_suffices_for_one_object_and_long_lines() {
         let one = "{\"source\":1,\"target\":2,\"tags\":[\"a\"]}\n";
-        assert_eq!(read_text(one, &all()).unwrap(), ["tags:string", "1 2 [\"a\"]"]);
+        assert_eq!(read_text(one, &all()).unwrap(), ["tags:string[]", "1 2 [\"a\"]"]);
         // Longer than the beginning by which formats are told.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("long.jsonl");

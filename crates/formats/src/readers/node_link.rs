@@ -286,7 +286,7 @@ impl NodeLinkParser {
                     let key = self.names.number(&name, is_edge)?;
                     // JSON has no numbers for these, so they are written as texts.
                     let is_number = matches!(&*text, "inf" | "-inf" | "nan");
-                    let is_quoted = json.starts_with(['"', '[', '{']) && !is_number;
+                    let is_quoted = json.starts_with(['"', '{']) && !is_number;
                     batch.push_datum(key, text.as_bytes(), is_quoted);
                 }
             }

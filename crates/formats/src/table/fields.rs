@@ -12,6 +12,7 @@ use anden_graph::Weight;
 use anden_graph::property::{ColumnBuilder, PropertyType};
 
 use super::rows::{RowEnd, row_end};
+use crate::array_text::ArrayForm;
 use crate::blocks::TextBlock;
 use crate::chunk::ParseContext;
 use crate::epoch::EpochUnit;
@@ -64,8 +65,19 @@ pub(crate) struct CsvProperties {
     properties: Vec<Option<usize>>,
     /// By property: its name for messages, its type, and whether the type is inferred.
     types: Vec<(String, PropertyType, bool)>,
-    /// By property: the unit of numbers that become timestamps.
-    epochs: Vec<Option<EpochUnit>>,
+    /// By property.
+    forms: Vec<FieldForm>,
+}
+
+/// How the fields of a property hold its values.
+#[derive(Clone, Copy, Debug)]
+enum FieldForm {
+    /// As the text of a value.
+    Text,
+    /// As numbers of this unit that become timestamps.
+    Epoch(EpochUnit),
+    /// As the items of a list.
+    Array(ArrayForm),
 }
 
 impl CsvProperties {
@@ -76,8 +88,13 @@ impl CsvProperties {
             properties[place] = Some(property);
             types.push((name.to_owned(), property_type, of.inference(property).is_some()));
         }
-        let epochs = (0..types.len()).map(|property| of.epoch(property)).collect();
-        Self { properties, types, epochs }
+        let form = |property| match (of.epoch(property), of.array(property)) {
+            (Some(unit), _) => FieldForm::Epoch(unit),
+            (None, Some(form)) => FieldForm::Array(form),
+            (None, None) => FieldForm::Text,
+        };
+        let forms = (0..types.len()).map(form).collect();
+        Self { properties, types, forms }
     }
 
     /// Columns without rows.
@@ -94,8 +111,9 @@ impl CsvProperties {
         options: &SourceOptions,
         to: &mut ColumnBuilder,
     ) -> Result<(), String> {
-        // Blanks are part of texts and bytes. Around other values they mean nothing.
-        if !matches!(self.types[property].1, PropertyType::String | PropertyType::Bytes) {
+        // Blanks are part of texts and bytes, and of the first and last item of a list. Around other values they mean
+        // nothing.
+        if !matches!(self.types[property].1, PropertyType::String | PropertyType::Bytes | PropertyType::List(_)) {
             field = field.trimmed(bytes);
         }
         if field.is_null(bytes, options) {
@@ -104,9 +122,10 @@ impl CsvProperties {
         }
         let text = field.bytes(bytes);
         // Checked here, where the line is known.
-        let pushed = match self.epochs[property] {
-            Some(unit) => unit.check(&text).and_then(|()| to.push_text(&text)),
-            None => to.push_text(&text),
+        let pushed = match self.forms[property] {
+            FieldForm::Text => to.push_text(&text),
+            FieldForm::Epoch(unit) => unit.check(&text).and_then(|()| to.push_text(&text)),
+            FieldForm::Array(form) => form.push(&text, to),
         };
         pushed.map_err(|what| {
             let (name, property_type, is_inferred) = &self.types[property];

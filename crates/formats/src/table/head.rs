@@ -642,6 +642,7 @@ impl TableHead {
             let added = found.own.add(name.clone(), carried.map_or(PropertyType::String, StatedType::of_input));
             added.map_err(|error| error.to_string())?;
             found.epochs.push(carried.and_then(StatedType::epoch));
+            found.arrays.push(carried.and_then(StatedType::array));
         }
         // Without properties, no row needs a look.
         if !inferences.is_empty() {

@@ -8,7 +8,7 @@
 //! | `~id,~from,~to,~label,weight:Double` | edges, likewise |
 //! | as in [`ldbc`](super::ldbc), with `\|` between the columns | vertices or edges of LDBC's social network |
 //!
-//! Arrays such as `tags:string[]` stay the text of their field.
+//! Arrays such as `tags:string[]` are lists.
 
 use std::path::Path;
 
@@ -16,6 +16,7 @@ use anden_graph::property::PropertyType;
 
 use super::head::name_and_type;
 use super::ldbc::LdbcTable;
+use crate::array_text::ArrayForm;
 use crate::epoch::StatedType;
 use crate::labeled::{Said, Spaces};
 use crate::options::{EDGE_NAME_PROPERTY, LABELS_PROPERTY, TYPE_PROPERTY};
@@ -220,7 +221,17 @@ impl<'a> MarkedField<'a> {
                 None => return ColumnRole::Property(self.whole.to_owned(), None),
             },
         };
-        let stated = if is_array { Some(PropertyType::String.into()) } else { stated };
+        let array = |stated: StatedType| match stated.of_input().list()? {
+            PropertyType::List(item_type) => {
+                Some(StatedType::Array(ArrayForm { item_type, is_escaped: dialect == Dialect::Neptune }))
+            }
+            _ => None,
+        };
+        let stated = match is_array {
+            // Other items have no type in lists.
+            true => stated.and_then(array).or(Some(PropertyType::String.into())),
+            false => stated,
+        };
         ColumnRole::Property(self.name.to_owned(), stated)
     }
 }
@@ -256,14 +267,15 @@ mod tests {
         for (text, expected) in [
             (
                 "personId:ID(Person),name,age:int,:LABEL,tags:string[],x:IGNORE",
-                "0 - name:? age:i64 labels:string tags:string",
+                "0 - name:? age:i64 labels:string tags:string[]",
             ),
             (":START_ID,:END_ID,:TYPE,since:date,at:datetime", "0 1 type:string since:date at:timestamp"),
+            (":ID,x:long[],y:byte[],z:bytes[],p:point[]", "0 - x:i64[] y:i64[] z:string p:string[]"),
             (":TYPE,b:END_ID(B),a:START_ID(A),w:double", "2 1 type:string w:f64"),
             ("x:long,y:byte,:ID,p:point{crs:WGS-84},t:datetime{timezone:+02:00}", "2 - x:i64 y:i64 p:string t:string"),
             (
                 "~id,~label,name:String(single),n:Int,tags:String[],since:Date",
-                "0 - labels:string name:string n:i64 tags:string since:timestamp",
+                "0 - labels:string name:string n:i64 tags:string[] since:timestamp",
             ),
             ("~id,~from,~to,~label,w:Double,a:b", "1 2 ~id:string type:string w:f64 a:b:?"),
         ] {

@@ -1,12 +1,12 @@
 //! Node-link JSON: vertices and edges with all properties in one object, as NetworkX reads it.
 
 use anden_base::VertexId;
-use anden_graph::property::PropertySchema;
+use anden_graph::property::{PropertySchema, PropertyType, PropertyValue, push_json_text, push_json_value};
 use anden_graph::{Graph, GraphKind, Weight, WeightedEdges};
 
 use crate::Result;
 use crate::edge_rows::WrittenProperties;
-use crate::json::{push_json_text, push_json_value, push_json_weight};
+use crate::json::push_json_weight;
 use crate::options::KeyKind;
 use crate::output_format::OutputContent::Edges;
 use crate::output_format::{ExportedGraph, GraphWriter, KeptParts, OutputEnding, OutputFormat};
@@ -159,9 +159,16 @@ impl<'a, G: ExportedGraph> JsonObject<'a, G> {
     fn push_values(&mut self, schema: &PropertySchema, row: &WrittenRow<'_>) {
         for (place, column) in row.values() {
             self.text.extend_from_slice(b", ");
-            push_json_text(schema.get(place).map_or("", |(name, _)| name), &mut self.text);
+            let (name, property_type) = schema.get(place).unwrap_or(("", PropertyType::String));
+            push_json_text(name, &mut self.text);
             self.text.extend_from_slice(b": ");
-            push_json_value(column.get(row.row), &mut self.text);
+            match column.get(row.row) {
+                // The text of a list is its JSON.
+                PropertyValue::String(list) if property_type.items().is_some() => {
+                    self.text.extend_from_slice(list.as_bytes());
+                }
+                value => push_json_value(value, &mut self.text),
+            }
         }
         self.text.push(b'}');
     }

@@ -51,7 +51,7 @@ fn neo4j_files_become_one_graph() {
     assert_eq!(found.edges, pairs(&[("Person:2", "Post:1"), ("Person:1", "Person:2")]));
     assert_eq!(rows(&found.properties), ["LIKES 2020-01-01T10:00:00Z", "KNOWS -"]);
     assert_eq!(found.vertices, ["Person:1", "Person:2", "Post:1"]);
-    let expected = ["Ann 30 Person;Admin a;b -", "Bob - Person - -", "- - Post - hello"];
+    let expected = [r#"Ann 30 Person;Admin ["a","b"] -"#, "Bob - Person - -", "- - Post - hello"];
     assert_eq!(rows(&found.vertex_properties), expected);
     assert!(found.notes.is_empty() && found.columns.left_out.is_empty(), "{:?}", found.notes);
     // The format by name, and under a name without an ending.
@@ -184,4 +184,40 @@ fn numbers_of_several_spaces_are_refused() {
     let colon = folder.file("colon.csv", ":ID(a:b)\n1\n");
     let refused = read_files::<Span, u32>(&[&colon], &all(KeyKind::String)).unwrap_err();
     assert!(refused.contains("colon.csv: a key space is a name without ':', not \"a:b\""), "{refused}");
+}
+
+#[test]
+fn arrays_are_lists_of_their_type() {
+    let folder = Folder::new();
+    let text = ":ID,a:string[],b:long[],c:float[],d:boolean[],e:datetime[],f:point[]\n\
+                1,\"x;\"\"y\"\"; z\",1;2,0.5,true;false,2024-02-29T01:00+01:00,p\n\
+                2,\"\",\"\",\"\",\"\",\"\",\"\"\n3,,,,,,\n";
+    let found = read(&folder, &[("a.csv", text)], &all(KeyKind::Integer)).unwrap();
+    let expected = [
+        r#"["x","\"y\""," z"] [1,2] [0.5] [true,false] ["2024-02-29T00:00:00Z"] ["p"]"#,
+        "[] [] [] [] [] []",
+        "- - - - - -",
+    ];
+    assert_eq!(rows(&found.vertex_properties), expected);
+    let escaped = "~id,a:String[]\nv,x\\;y;z\n";
+    let found = read(&folder, &[("b.csv", escaped)], &all(KeyKind::String)).unwrap();
+    assert_eq!(rows(&found.vertex_properties), [r#"["x;y","z"]"#]);
+    // Elsewhere, the field of a list is its JSON.
+    let plain = "source,target,a:i64[]\n1,2,\"[1, 2]\"\n";
+    let found = read(&folder, &[("c.csv", plain)], &all(KeyKind::Integer)).unwrap();
+    assert_eq!(rows(&found.properties), ["[1,2]"]);
+}
+
+#[test]
+fn wrong_items_of_arrays_are_refused() {
+    let folder = Folder::new();
+    let refused = |text: &str, expected: &str| {
+        let error = read(&folder, &[("a.csv", text)], &all(KeyKind::Integer)).unwrap_err();
+        assert!(error.contains(expected), "{text}: {error}");
+    };
+    refused(":ID,b:long[]\n1,1\n2,1;x\n", "a.csv:3: column 'b': expected a whole number of type i64, found 'x'");
+    refused(":ID,b:long[]\n1,1;;2\n", "a.csv:2: column 'b': expected a whole number of type i64, found ''");
+    refused("~id,b:Bool[]\n1,true;no\n", "a.csv:2: column 'b': expected true or false, found 'no'");
+    let plain = "source,target,b:i64[]\n1,2,1;2\n";
+    refused(plain, "a.csv:2: column 'b': expected a list of whole numbers of type i64 such as [1,2], found '1;2'");
 }

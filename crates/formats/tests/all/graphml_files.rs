@@ -57,6 +57,26 @@ fn values(columns: &[PropertyColumn], place: usize) -> Vec<String> {
 }
 
 #[test]
+fn lists_have_the_stated_type() {
+    let keys = "<key id='t' for='node' attr.name='tags' attr.type='string' attr.list='string'/>
+                <key id='n' for='node' attr.name='sizes' attr.type='string' attr.list='long'/>
+                <key id='d' for='node' attr.name='days' attr.type='string' anden.type='date[]'/>";
+    let text = |sizes: &str| {
+        format!(
+            "<graphml>{keys}<graph edgedefault='directed'><node id='a'><data key='t'>[\"x\", \"y;z\"]</data>\n\
+             <data key='n'>{sizes}</data><data key='d'>[&quot;2024-02-29&quot;]</data></node></graph></graphml>"
+        )
+    };
+    let folder = Folder::new();
+    let read = |text: String| read_files::<Span, u32>(&[&folder.file("a.graphml", &text)], &options(KeyKind::String));
+    let found = read(text(" [1, 2]\n")).unwrap();
+    let lists = [0, 1, 2].map(|place| values(&found.vertex_properties, place).concat());
+    assert_eq!(lists, [r#"["x","y;z"]"#, "[1,2]", r#"["2024-02-29"]"#]);
+    let refused = read(text("[0.5]")).unwrap_err();
+    assert!(refused.contains("expected a list of whole numbers of type i64 such as [1,2], found '[0.5]'"), "{refused}");
+}
+
+#[test]
 fn booleans_are_words_or_digits() {
     let keys = "<key id='b' for='all' attr.name='is_open' attr.type='boolean'><default>1</default></key>";
     let text = |datum: &str| {

@@ -37,7 +37,7 @@ fn push_value(column: &mut ColumnBuilder, row: u64) {
         (_, PropertyType::F64) => PropertyValue::F64(row as f64 / 3.0),
         (_, PropertyType::Date) => PropertyValue::Date(row as i32 * 100 - 5),
         (_, PropertyType::Timestamp) => PropertyValue::Timestamp(row as i64 * 1_234_567 - 99),
-        (_, PropertyType::String) => PropertyValue::String(&text),
+        (_, PropertyType::String | PropertyType::List(_)) => PropertyValue::String(&text),
         (_, PropertyType::Bytes) => PropertyValue::Bytes(text.as_bytes()),
     };
     column.push(value).unwrap();

@@ -9,7 +9,7 @@ use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder, OffsetBuffer};
 
 use super::array::{TypedArray, ZONE};
 use super::text::{ParsedValue, parse};
-use super::{PropertyColumn, PropertyType, PropertyValue};
+use super::{ItemType, PropertyColumn, PropertyType, PropertyValue};
 use crate::{Error, Result};
 
 /// Builds a [`PropertyColumn`] row by row.
@@ -20,6 +20,8 @@ use crate::{Error, Result};
 pub struct ColumnBuilder {
     values: ValueBuffers,
     nulls: NullBufferBuilder,
+    /// The type of the items, if the values are lists.
+    items: Option<ItemType>,
 }
 
 /// The values. Null rows hold 0 or no bytes.
@@ -82,10 +84,10 @@ impl ColumnBuilder {
             PropertyType::F64 => ValueBuffers::F64(Vec::new()),
             PropertyType::Date => ValueBuffers::Date(Vec::new()),
             PropertyType::Timestamp => ValueBuffers::Timestamp(Vec::new()),
-            PropertyType::String => ValueBuffers::String(RowBytesBuffer::default()),
+            PropertyType::String | PropertyType::List(_) => ValueBuffers::String(RowBytesBuffer::default()),
             PropertyType::Bytes => ValueBuffers::Bytes(RowBytesBuffer::default()),
         };
-        Self { values, nulls: NullBufferBuilder::new(0) }
+        Self { values, nulls: NullBufferBuilder::new(0), items: property_type.items() }
     }
 
     /// The type.
@@ -98,7 +100,7 @@ impl ColumnBuilder {
             ValueBuffers::F64(_) => PropertyType::F64,
             ValueBuffers::Date(_) => PropertyType::Date,
             ValueBuffers::Timestamp(_) => PropertyType::Timestamp,
-            ValueBuffers::String(_) => PropertyType::String,
+            ValueBuffers::String(_) => self.items.map_or(PropertyType::String, PropertyType::List),
             ValueBuffers::Bytes(_) => PropertyType::Bytes,
         }
     }
@@ -113,7 +115,7 @@ impl ColumnBuilder {
         self.len() == 0
     }
 
-    /// Appends a row.
+    /// Appends a row. A list is the text that [`push_text`](Self::push_text) makes of it.
     ///
     /// # Errors
     /// The value has another type.
@@ -172,6 +174,7 @@ impl ColumnBuilder {
         let pushed = match parse(text, property_type) {
             Some(ParsedValue::Value(value)) => self.push(value),
             Some(ParsedValue::Decoded(bytes)) => self.push(PropertyValue::Bytes(&bytes)),
+            Some(ParsedValue::List(text)) => self.push(PropertyValue::String(&text)),
             None => return Err(format!("expected {}, found {}", property_type.text_form(), shown(text))),
         };
         pushed.map_err(|error| error.to_string())

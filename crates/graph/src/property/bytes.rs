@@ -67,7 +67,7 @@ impl PropertyColumn {
             PropertyType::Timestamp => {
                 Ok(Self::new(fixed::<TimestampMicrosecondType>(bytes, nulls)?.with_timezone(ZONE)))
             }
-            PropertyType::String | PropertyType::Bytes => {
+            PropertyType::String | PropertyType::Bytes | PropertyType::List(_) => {
                 Err(Error::Parameter(format!("values of type {property_type} have no fixed width")))
             }
         }
@@ -92,7 +92,9 @@ impl PropertyColumn {
         }
         let (offsets, bytes) = (OffsetBuffer::new(offsets.into()), Buffer::from_vec(bytes));
         match property_type {
-            PropertyType::String => Ok(Self::new(LargeStringArray::try_new(offsets, bytes, nulls).map_err(wrong)?)),
+            PropertyType::String | PropertyType::List(_) => {
+                Ok(Self::new(LargeStringArray::try_new(offsets, bytes, nulls).map_err(wrong)?))
+            }
             PropertyType::Bytes => Ok(Self::new(LargeBinaryArray::try_new(offsets, bytes, nulls).map_err(wrong)?)),
             _ => Err(Error::Parameter(format!("values of type {property_type} have a fixed width"))),
         }

@@ -26,6 +26,7 @@ use crate::{Error, Result};
 /// | timestamp | `Timestamp(Microsecond, "UTC")` |
 /// | string | `LargeUtf8`, or `Dictionary(UInt32, LargeUtf8)` where few strings are distinct |
 /// | bytes | `LargeBinary` |
+/// | lists | as strings |
 ///
 /// A column never changes, so clones share its memory. A [`ColumnBuilder`] makes a column row by row.
 ///
@@ -89,7 +90,7 @@ impl PropertyColumn {
         self.nulls.as_ref()
     }
 
-    /// The type.
+    /// The type. Lists have that of their text, [`PropertyType::stored`].
     pub fn property_type(&self) -> PropertyType {
         match &self.values {
             TypedArray::Boolean(_) => PropertyType::Boolean,
@@ -290,6 +291,16 @@ impl PropertyColumn {
             return Err(Error::Parameter(format!("values of type {from} cannot become values of type {to}")));
         }
         let mut column = ColumnBuilder::new(to);
+        if to.items().is_some() {
+            for value in self.iter() {
+                let PropertyValue::String(text) = value else {
+                    column.push_nulls(1);
+                    continue;
+                };
+                column.push_text(text.as_bytes()).map_err(Error::Parameter)?;
+            }
+            return Ok(column.finish());
+        }
         for value in self.iter() {
             let wrong = || Error::Parameter(format!("{value} of type {from} is no value of type {to}"));
             column.push(value.converted(to).ok_or_else(wrong)?)?;

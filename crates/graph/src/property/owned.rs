@@ -1,6 +1,6 @@
 //! A property value that owns its memory.
 
-use super::{ColumnBuilder, PropertyType, PropertyValue};
+use super::{ColumnBuilder, ItemType, PropertyType, PropertyValue};
 
 /// One value of a property that owns its memory: the input counterpart of [`PropertyValue`].
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub enum OwnedValue {
     String(String),
     /// Bytes.
     Bytes(Vec<u8>),
+    /// A list in JSON, whose items have this type. As a [`PropertyValue`], it is its text.
+    List(ItemType, String),
 }
 
 impl OwnedValue {
@@ -36,7 +38,23 @@ impl OwnedValue {
         // The parser of columns also serves single values, so both accept equal texts.
         let mut column = ColumnBuilder::new(property_type);
         column.push_text(text.as_bytes())?;
-        Ok(column.finish().get(0).into())
+        Ok(Self::of(column.finish().get(0), property_type))
+    }
+
+    /// A value of a property of this type: a text is a list if the property holds lists.
+    pub fn of(value: PropertyValue<'_>, property_type: PropertyType) -> Self {
+        match (value, property_type) {
+            (PropertyValue::String(list), PropertyType::List(item)) => Self::List(item, list.to_owned()),
+            (value, _) => value.into(),
+        }
+    }
+
+    /// The type; `None` for null, which belongs to every type.
+    pub fn property_type(&self) -> Option<PropertyType> {
+        match self {
+            Self::List(item, _) => Some(PropertyType::List(*item)),
+            value => value.as_value().property_type(),
+        }
     }
 
     /// The value, borrowed.
@@ -50,7 +68,7 @@ impl OwnedValue {
             Self::F64(value) => PropertyValue::F64(*value),
             Self::Date(days) => PropertyValue::Date(*days),
             Self::Timestamp(micros) => PropertyValue::Timestamp(*micros),
-            Self::String(text) => PropertyValue::String(text),
+            Self::String(text) | Self::List(_, text) => PropertyValue::String(text),
             Self::Bytes(bytes) => PropertyValue::Bytes(bytes),
         }
     }

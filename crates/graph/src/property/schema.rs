@@ -2,7 +2,7 @@
 
 use anden_base::message::shown;
 
-use super::PropertyType;
+use super::{OwnedValue, PropertyType, PropertyValue};
 use crate::{Error, Result};
 
 /// The largest number of properties of vertices, or of edges.
@@ -85,6 +85,11 @@ impl PropertySchema {
     /// The name and type of a column.
     pub fn get(&self, place: usize) -> Option<(&str, PropertyType)> {
         self.columns.get(place).map(|(name, property_type)| (&name[..], *property_type))
+    }
+
+    /// A value of a column, which is a list if the column has lists.
+    pub fn owned(&self, place: usize, value: PropertyValue<'_>) -> OwnedValue {
+        OwnedValue::of(value, self.get(place).map_or(PropertyType::String, |(_, property_type)| property_type))
     }
 
     /// The number of properties.

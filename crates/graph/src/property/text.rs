@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::list::{canonical_list, items_of};
 use super::time::{parse_date, parse_timestamp, write_date, write_timestamp};
 use super::{PropertyType, PropertyValue};
 
@@ -29,10 +30,11 @@ impl fmt::Display for PropertyValue<'_> {
     }
 }
 
-/// A value that was parsed from text. Bytes need decoding, so they are owned.
+/// A value that was parsed from text. Bytes need decoding, so they are owned, as is the one text of a list.
 pub(super) enum ParsedValue<'a> {
     Value(PropertyValue<'a>),
     Decoded(Vec<u8>),
+    List(String),
 }
 
 /// Parses a text as a value of a type; `None` if it is not one. The text is never taken as null.
@@ -47,6 +49,7 @@ pub(super) fn parse(text: &[u8], property_type: PropertyType) -> Option<ParsedVa
         PropertyType::Timestamp => PropertyValue::Timestamp(parse_timestamp(text)?),
         PropertyType::String => PropertyValue::String(std::str::from_utf8(text).ok()?),
         PropertyType::Bytes => return parse_bytes(text).map(ParsedValue::Decoded),
+        PropertyType::List(item) => return canonical_list(text, item).map(ParsedValue::List),
     }))
 }
 
@@ -63,6 +66,7 @@ impl PropertyType {
             Self::Timestamp => "a timestamp such as 2024-02-29T12:30:00Z, to the microsecond",
             Self::String => "text in UTF-8",
             Self::Bytes => "bytes as 0x and two digits each",
+            Self::List(item) => item.text_form(),
         }
     }
 }
@@ -103,13 +107,24 @@ fn parse_bytes(text: &[u8]) -> Option<Vec<u8>> {
 ///
 /// The result is the first of boolean, i64, u64, f64, date and timestamp that fits every value, else string. A number
 /// with leading zeros or a plus sign is text, because it may be a code. An integer that the type does not hold exactly
-/// is text too, as is a column without values. Strings are never taken as bytes.
+/// is text too, as is a column without values. Strings are never taken as bytes. Lists alone, whose items have one
+/// such type, are lists of that type; all others are text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inference {
     /// The types that fit all added values: a bit for each position in [`CANDIDATES`].
     may_be: u8,
     has_values: bool,
+    /// The types that fit the items of all added lists, likewise.
+    items_may_be: u8,
+    /// The kinds of items of all added lists, as bits.
+    item_kinds: u8,
 }
+
+const QUOTED_ITEMS: u8 = 1;
+const BARE_ITEMS: u8 = 1 << 1;
+/// Lists and objects in a list, or a text that is no list.
+const NESTED_ITEMS: u8 = 1 << 2;
+const ALL_CANDIDATES: u8 = (1 << CANDIDATES.len()) - 1;
 
 const CANDIDATES: [PropertyType; 6] = [
     PropertyType::Boolean,
@@ -122,46 +137,76 @@ const CANDIDATES: [PropertyType; 6] = [
 
 impl Default for Inference {
     fn default() -> Self {
-        Self { may_be: (1 << CANDIDATES.len()) - 1, has_values: false }
+        Self { may_be: ALL_CANDIDATES, has_values: false, items_may_be: ALL_CANDIDATES, item_kinds: 0 }
     }
+}
+
+/// The candidates of `may_be` that a text fits. A text in quotes is no boolean and no number.
+fn narrowed(mut may_be: u8, text: &[u8], is_quoted: bool) -> u8 {
+    for (place, &candidate) in CANDIDATES.iter().enumerate() {
+        let is_told_by_form = || matches!(candidate, PropertyType::Date | PropertyType::Timestamp);
+        // A type that failed once is not tried again, so most values test few types.
+        if may_be & 1 << place != 0 && (is_quoted && !is_told_by_form() || !is_lossless(text, candidate)) {
+            may_be &= !(1 << place);
+        }
+    }
+    may_be
+}
+
+/// The preferred candidate.
+fn first_candidate(may_be: u8) -> Option<PropertyType> {
+    // Candidates are in the order of preference, so the lowest bit wins.
+    CANDIDATES.get(may_be.trailing_zeros() as usize).copied()
 }
 
 impl Inference {
     /// Adds a value that is not null.
     pub fn add(&mut self, text: &[u8]) {
         self.has_values = true;
-        for (place, &candidate) in CANDIDATES.iter().enumerate() {
-            // A type that failed once is not tried again, so most values test few types.
-            if self.may_be & 1 << place != 0 && !is_lossless(text, candidate) {
-                self.may_be &= !(1 << place);
-            }
-        }
+        self.may_be = narrowed(self.may_be, text, false);
     }
 
     /// Adds a value that its input marks as text, in which digits are no number. It may be a date or a timestamp.
     pub fn add_quoted(&mut self, text: &[u8]) {
-        let is_told_by_form =
-            |candidate: &PropertyType| matches!(candidate, PropertyType::Date | PropertyType::Timestamp);
-        for (place, _) in CANDIDATES.iter().enumerate().filter(|(_, candidate)| !is_told_by_form(candidate)) {
-            self.may_be &= !(1 << place);
+        self.has_values = true;
+        self.may_be = narrowed(self.may_be, text, true);
+    }
+
+    /// Adds a list in JSON.
+    pub fn add_list(&mut self, text: &[u8]) {
+        // A list next to other values makes them text.
+        self.may_be = 0;
+        let Some(items) = items_of(text) else {
+            self.item_kinds |= NESTED_ITEMS;
+            return;
+        };
+        for item in items.iter().filter(|item| !item.is_null()) {
+            self.item_kinds |= if item.is_quoted { QUOTED_ITEMS } else { BARE_ITEMS };
+            self.items_may_be = narrowed(self.items_may_be, item.text.as_bytes(), item.is_quoted);
         }
-        self.add(text);
     }
 
     /// Adds all values that another inference has seen.
     pub fn join(&mut self, other: Self) {
         self.has_values |= other.has_values;
         self.may_be &= other.may_be;
+        self.items_may_be &= other.items_may_be;
+        self.item_kinds |= other.item_kinds;
     }
 
     /// The inferred type.
     pub fn property_type(&self) -> PropertyType {
-        // Without values, every candidate is left.
-        if !self.has_values {
-            return PropertyType::String;
-        }
-        // Candidates are in the order of preference, so the lowest bit wins.
-        CANDIDATES.get(self.may_be.trailing_zeros() as usize).copied().unwrap_or(PropertyType::String)
+        let found = match (self.has_values, self.item_kinds) {
+            (true, _) => first_candidate(self.may_be),
+            // Texts without another type are strings, but numbers without one are no items of a list.
+            (false, QUOTED_ITEMS) => {
+                first_candidate(self.items_may_be).or(Some(PropertyType::String)).and_then(PropertyType::list)
+            }
+            (false, BARE_ITEMS) => first_candidate(self.items_may_be).and_then(PropertyType::list),
+            // Without values, and without items, every candidate is left.
+            (false, _) => None,
+        };
+        found.unwrap_or(PropertyType::String)
     }
 }
 
@@ -200,6 +245,7 @@ mod tests {
         parse(text.as_bytes(), property_type).map(|parsed| match parsed {
             ParsedValue::Value(value) => value.to_string(),
             ParsedValue::Decoded(bytes) => PropertyValue::Bytes(&bytes).to_string(),
+            ParsedValue::List(text) => text,
         })
     }
 
@@ -233,6 +279,7 @@ mod tests {
             match parse(text.as_bytes(), property_type) {
                 Some(ParsedValue::Value(found)) => assert_eq!(found, value, "{text}"),
                 Some(ParsedValue::Decoded(found)) => assert_eq!(PropertyValue::Bytes(&found), value, "{text}"),
+                Some(ParsedValue::List(found)) => panic!("{text} is {found}"),
                 None => panic!("{text} is no {property_type}"),
             }
         }
@@ -282,6 +329,37 @@ mod tests {
         assert_eq!(inferred(&[("true", true)]), "string");
         assert_eq!(inferred(&[("2024-02-29", true)]), "date");
         assert_eq!(inferred(&[("2024-02-29", true), ("2024-02-29T10:00Z", false)]), "timestamp");
+    }
+
+    #[test]
+    fn lists_have_the_type_of_their_items() {
+        let inferred = |lists: &[&str]| {
+            let mut inference = Inference::default();
+            lists.iter().for_each(|list| inference.add_list(list.as_bytes()));
+            inference
+        };
+        for (lists, expected) in [
+            (&[r#"["a"]"#, "[]", r#"["1","b"]"#][..], "string[]"),
+            (&["[1]", "[2,null]"], "i64[]"),
+            (&["[1]", "[2.5]"], "f64[]"),
+            (&["[true]"], "boolean[]"),
+            (&[r#"["2024-02-29"]"#], "date[]"),
+            (&[r#"["2024-02-29"]"#, r#"["x"]"#], "string[]"),
+            (&["[]", "[null]"], "string"),
+            (&["[1]", r#"["a"]"#], "string"),
+            (&["[1,true]"], "string"),
+            (&["[[1]]"], "string"),
+            (&["[1]", r#"{"a":1}"#], "string"),
+        ] {
+            assert_eq!(inferred(lists).property_type().name(), expected, "{lists:?}");
+        }
+        let mut mixed = inferred(&["[1]"]);
+        mixed.add(b"1");
+        assert_eq!(mixed.property_type().name(), "string");
+        let (mut joined, mut empty) = (inferred(&["[1]"]), Inference::default());
+        joined.join(inferred(&["[2.5]"]));
+        empty.join(joined);
+        assert_eq!(empty.property_type().name(), "f64[]");
     }
 
     #[test]

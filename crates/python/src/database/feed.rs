@@ -13,7 +13,7 @@ use crate::error::{Result, misused};
 use crate::key::key_object;
 use crate::opened::Opened;
 use crate::options::size_of_text;
-use crate::value::{value_object, weight_object};
+use crate::value::{owned_object, weight_object};
 
 /// Iterates over the committed changes, one `ChangeSet` for each commit group: ``db.changes(since)``.
 #[pyclass(frozen, module = "anden")]
@@ -96,7 +96,7 @@ fn change_dict<'py>(py: Python<'py>, change: &GraphChange) -> PyResult<Bound<'py
         GraphChange::SetVertexProperty { vertex, name, value } => {
             dict.set_item("vertex", key_object(py, vertex)?)?;
             dict.set_item("name", name)?;
-            dict.set_item("value", value_object(py, value.as_value())?)?;
+            dict.set_item("value", owned_object(py, value)?)?;
             "set_vertex_property"
         }
         GraphChange::AddEdge(edge) => {
@@ -133,7 +133,7 @@ fn add_edge(dict: &Bound<'_, PyDict>, edge: &AddedEdge) -> PyResult<()> {
     let Some(properties) = &edge.properties else { return dict.set_item("properties", py.None()) };
     let values = PyDict::new(py);
     for (name, value) in properties {
-        values.set_item(name, value_object(py, value.as_value())?)?;
+        values.set_item(name, owned_object(py, value)?)?;
     }
     dict.set_item("properties", values)
 }

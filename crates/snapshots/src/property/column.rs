@@ -69,7 +69,7 @@ fn width(property_type: PropertyType) -> Option<usize> {
         PropertyType::Boolean => Some(1),
         PropertyType::Date | PropertyType::F32 => Some(4),
         PropertyType::I64 | PropertyType::U64 | PropertyType::F64 | PropertyType::Timestamp => Some(8),
-        PropertyType::String | PropertyType::Bytes => None,
+        PropertyType::String | PropertyType::Bytes | PropertyType::List(_) => None,
     }
 }
 
@@ -311,7 +311,7 @@ impl ColumnFile {
             PropertyType::F64 => PropertyValue::F64(f64::from_le_bytes(self.fixed(place(8))?)),
             PropertyType::Timestamp => PropertyValue::Timestamp(i64::from_le_bytes(self.fixed(place(8))?)),
             PropertyType::Date => PropertyValue::Date(i32::from_le_bytes(self.fixed(place(4))?)),
-            PropertyType::String | PropertyType::Bytes => return self.piece(column, row),
+            PropertyType::String | PropertyType::Bytes | PropertyType::List(_) => return self.piece(column, row),
         })
     }
 

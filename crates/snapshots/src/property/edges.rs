@@ -14,10 +14,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use anden_base::bitmap::Bitmap;
-use anden_graph::property::{PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use anden_graph::property::{ItemType, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 
 use super::column::{ColumnFile, RowRun};
-use super::{type_number, type_of_number};
+use super::{type_byte, type_of_byte};
 use crate::encoding::{Decoder, Encoder};
 use crate::{Error, Result};
 
@@ -28,21 +28,33 @@ const COPIED_ROWS: usize = 1 << 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EdgeRecord {
     pub name: String,
+    /// The type of the stored values.
     pub property_type: PropertyType,
+    /// The type of the items, if the values are lists.
+    pub items: Option<ItemType>,
     /// The first version with this property.
     pub since: u32,
 }
 
 impl EdgeRecord {
+    pub fn new(name: &str, declared: PropertyType, since: u32) -> Self {
+        Self { name: name.to_owned(), property_type: declared.stored(), items: declared.items(), since }
+    }
+
+    /// The type in the schema.
+    pub fn declared(&self) -> PropertyType {
+        self.items.map_or(self.property_type, PropertyType::List)
+    }
+
     pub fn encode(&self, body: &mut Encoder) {
         body.string(&self.name);
-        body.u8(type_number(self.property_type) as u8);
+        body.u8(type_byte(self.declared()));
         body.u32(self.since);
     }
 
     pub fn decode(decoder: &mut Decoder<'_>) -> Option<Self> {
-        let (name, property_type) = (decoder.string()?, type_of_number(decoder.u8()?.into())?);
-        Some(Self { name, property_type, since: decoder.u32()? })
+        let (name, declared) = (decoder.string()?, type_of_byte(decoder.u8()?)?);
+        Some(Self::new(&name, declared, decoder.u32()?))
     }
 }
 
@@ -303,7 +315,7 @@ impl StoredRows {
         let mut numbers = Vec::new();
         for (number, record) in columns.records.iter().enumerate() {
             if record.since <= version {
-                schema.add(record.name.clone(), record.property_type)?;
+                schema.add(record.name.clone(), record.declared())?;
                 numbers.push(number as u32);
             }
         }

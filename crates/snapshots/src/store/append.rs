@@ -137,20 +137,11 @@ impl Store {
         if let Some(keys) = changes.keys.filter(needs_keys) {
             manifest.dictionary = draft.add_keys(&keys)?;
         }
-        manifest.properties.extend(changes.new_properties.iter().map(|(name, property_type)| PropertyRecord {
-            name: name.clone(),
-            property_type: *property_type,
-            since: number,
-            // The values of a new property are in deltas until a merge writes its column.
-            file: None,
-            index: None,
-        }));
+        // The values of a new property are in deltas until a merge writes its column.
+        let record = |(name, declared): &(String, _)| PropertyRecord::new(name, *declared, number);
+        manifest.properties.extend(changes.new_properties.iter().map(record));
         draft.add_to_indexes(&mut manifest, changes.properties)?;
-        let record = |(name, property_type): &(String, PropertyType)| EdgeRecord {
-            name: name.clone(),
-            property_type: *property_type,
-            since: number,
-        };
+        let record = |(name, declared): &(String, _)| EdgeRecord::new(name, *declared, number);
         manifest.edge_properties.extend(changes.new_edge_properties.iter().map(record));
         if !changes.rows.numbers.is_empty() {
             manifest.rows = draft.add_rows(changes.rows, &manifest.edge_properties)?;
@@ -275,10 +266,10 @@ fn check_rows(changes: &DeltaChanges<'_>, manifest: &Manifest) -> Result<()> {
     if !options.has_rows() && !numbers.is_empty() {
         return bad("the edges of this graph have no rows".into());
     }
-    let records = manifest.edge_properties.iter().map(|record| (record.name.clone(), record.property_type));
+    let records = manifest.edge_properties.iter().map(|record| (record.name.clone(), record.declared()));
     let schema = PropertySchema::new(records.chain(changes.new_edge_properties.iter().cloned()))?;
-    let fits =
-        schema.iter().map(|(_, property_type)| property_type).eq(columns.iter().map(PropertyColumn::property_type));
+    let stored = schema.iter().map(|(_, property_type)| property_type.stored());
+    let fits = stored.eq(columns.iter().map(PropertyColumn::property_type));
     let mut all_columns = columns.iter().chain(changes.rows.first_rows);
     if !(numbers.is_empty() || fits) || all_columns.any(|column| column.len() != numbers.len()) {
         return bad("a column of as many rows for each property of edges expected".into());
@@ -354,7 +345,7 @@ fn check_properties(changes: &DeltaChanges<'_>, newest: &SnapshotView, manifest:
             return bad(format!("there is no column {} of properties", column.column()));
         };
         column.as_ref().check(changes.vertex_bound).map_err(Error::Input)?;
-        column.as_ref().check_type(property_type).map_err(Error::Input)?;
+        column.as_ref().check_type(property_type.stored()).map_err(Error::Input)?;
         if let Some((vertex, ..)) = column.iter().find(|&(vertex, new, _)| !new.is_null() && !is_live(vertex)) {
             return bad(format!("vertex {vertex} is none, and gets the property {name:?}"));
         }

@@ -57,13 +57,18 @@ impl GraphMlKey {
             None => None,
         };
         let stated = attribute(tag, "attr.type")?;
+        let known = |stated: &str| match stated {
+            "boolean" | "bool" => PropertyType::Boolean,
+            "int" | "long" | "short" | "byte" | "integer" => PropertyType::I64,
+            "float" | "double" => PropertyType::F64,
+            // Tools have types of their own, such as vectors: their text is kept.
+            _ => PropertyType::String,
+        };
+        // Neo4j states the type of the items of a list beside the type string of its JSON.
+        let list = attribute(tag, "attr.list")?.and_then(|items| known(&items).list());
         let property_type = match stated.as_deref() {
             Some(_) if ours.is_some() => ours,
-            Some("boolean" | "bool") => Some(PropertyType::Boolean),
-            Some("int" | "long" | "short" | "byte" | "integer") => Some(PropertyType::I64),
-            Some("float" | "double") => Some(PropertyType::F64),
-            // Tools have types of their own, such as vectors: their text is kept.
-            Some(_) => Some(PropertyType::String),
+            Some(stated) => list.or(Some(known(stated))),
             // By the specification, a named key without a type holds text.
             None => ours.or_else(|| name.as_ref().map(|_| PropertyType::String)),
         };

@@ -19,7 +19,7 @@ fn column(property_type: PropertyType, len: usize, is_null: impl Fn(usize) -> bo
             PropertyType::F64 => PropertyValue::F64(row as f64 / 8.0),
             PropertyType::Date => PropertyValue::Date(row as i32 * 31),
             PropertyType::Timestamp => PropertyValue::Timestamp(row as i64 * 1_000_007),
-            PropertyType::String => PropertyValue::String(&text),
+            PropertyType::String | PropertyType::List(_) => PropertyValue::String(&text),
             PropertyType::Bytes => PropertyValue::Bytes(&text.as_bytes()[row % 5..]),
         };
         column.push(value).unwrap();

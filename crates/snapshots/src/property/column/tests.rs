@@ -26,7 +26,7 @@ fn all_columns(rows: Range<usize>) -> Vec<PropertyColumn> {
                 PropertyType::F32 => PropertyValue::F32(row as f32),
                 PropertyType::F64 => PropertyValue::F64(row as f64),
                 PropertyType::Timestamp => PropertyValue::Timestamp(-(row as i64)),
-                PropertyType::String => PropertyValue::String(&text),
+                PropertyType::String | PropertyType::List(_) => PropertyValue::String(&text),
                 PropertyType::Bytes => PropertyValue::Bytes(text.as_bytes()),
             };
             column.push(value).unwrap();

@@ -16,7 +16,7 @@ use anden_snapshots::{
 use anden_testkit::{ModelGraph, Random};
 
 use super::IDENTITY;
-use super::properties::{Properties, Rows};
+use super::properties::{Properties, Rows, random_type};
 
 /// A number below `bound`. The golden databases depend on the remainder.
 pub fn below(random: &mut Random, bound: usize) -> usize {
@@ -159,7 +159,7 @@ impl Content {
             }
         }
         if self.options.edge_properties && self.rows.schema.len() < 4 && below(random, 3) == 0 {
-            self.rows.add_column(PropertyType::ALL[below(random, PropertyType::ALL.len())].0);
+            self.rows.add_column(random_type(random, self.rows.schema.len()));
         }
         if self.properties.schema.len() < 5 && below(random, 3) == 0 {
             self.properties.add(random);

@@ -37,7 +37,7 @@ impl Value {
             PropertyType::F64 => Self::F64((number as f64 / 3.0).to_bits()),
             PropertyType::Date => Self::Date(number as i32 * 10_000),
             PropertyType::Timestamp => Self::Timestamp(number * 86_400_000_000_000),
-            PropertyType::String => Self::String(text),
+            PropertyType::String | PropertyType::List(_) => Self::String(text),
             PropertyType::Bytes => Self::Bytes(text.into_bytes()),
         }
     }
@@ -57,6 +57,15 @@ impl Value {
     }
 }
 
+/// A type. Each second column of strings or numbers holds lists.
+pub fn random_type(random: &mut Random, place: usize) -> PropertyType {
+    let (property_type, _) = PropertyType::ALL[below(random, PropertyType::ALL.len())];
+    match property_type {
+        PropertyType::String | PropertyType::I64 if place % 2 == 1 => property_type.list().unwrap(),
+        _ => property_type,
+    }
+}
+
 /// The properties of the vertices of a graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties {
@@ -67,7 +76,7 @@ pub struct Properties {
 impl Properties {
     /// Adds a property without values.
     pub fn add(&mut self, random: &mut Random) {
-        let (property_type, _) = PropertyType::ALL[below(random, PropertyType::ALL.len())];
+        let property_type = random_type(random, self.schema.len());
         self.schema.push((format!("{property_type} {}", self.schema.len()), property_type));
     }
 
@@ -113,9 +122,9 @@ impl Properties {
     }
 
     pub fn write(&self, builder: &StoreBuilder) -> Result<()> {
-        for (column, (name, _)) in self.schema.iter().enumerate() {
+        for (column, (name, declared)) in self.schema.iter().enumerate() {
             let num_rows = self.values.keys().filter(|key| key.0 == column).map(|key| key.1 as usize + 1).max();
-            builder.add_vertex_property(name, &self.column(column, num_rows.unwrap_or(0)))?;
+            builder.add_vertex_property(name, *declared, &self.column(column, num_rows.unwrap_or(0)))?;
         }
         Ok(())
     }
