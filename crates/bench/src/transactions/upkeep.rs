@@ -53,9 +53,8 @@ fn filled(setting: &Setting, batch_len: u64) -> Result<Engine> {
 
 /// Makes a full backup. Returns its seconds and the copied bytes.
 fn back_up(database: &Engine, target: &Path) -> Result<(f64, u64)> {
-    let (time, done) = seconds(|| {
-        database.backup(BackupTarget::Directory(target.to_owned()), &BackupOptions::default(), &Silent)
-    });
+    let (time, done) =
+        seconds(|| database.backup(BackupTarget::Directory(target.to_owned()), &BackupOptions::default(), &Silent));
     let num_bytes = done?.num_bytes;
     std::fs::remove_dir_all(target)?;
     Ok((time, num_bytes))
