@@ -122,7 +122,8 @@ impl Consumer {
                     OwnedValue::Null => drop(self.values.remove(&place)),
                     value => {
                         self.vertices.insert(vertex);
-                        self.values.insert(place, format!("{value:?}"));
+                        // A view shows a list as the text of its JSON.
+                        self.values.insert(place, format!("{:?}", OwnedValue::from(value.as_value())));
                     }
                 }
             }

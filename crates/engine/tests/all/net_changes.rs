@@ -9,7 +9,7 @@ use anden_engine::{
     AppendOptions, Changes, CommitRecord, Durability, EdgeAction, EdgeId, EdgeWeight, Engine, Error, GraphChange,
     GraphOptions, IndexKind, Key, KeyScheme, MergeScope, Missing, Retention, Update, edges_between,
 };
-use anden_graph::property::{OwnedValue, PropertyValue};
+use anden_graph::property::{ItemType, OwnedValue, PropertyValue};
 use anden_graph::{Graph, WeightType};
 use anden_testkit::{FaultPlan, FaultStorage, Random};
 
@@ -292,6 +292,10 @@ fn weight(options: &GraphOptions, random: &mut Random) -> Option<EdgeWeight> {
     })
 }
 
+fn tags(random: &mut Random) -> OwnedValue {
+    OwnedValue::List(ItemType::I64, format!("[{}]", random.below(9)))
+}
+
 /// A random update; in a multigraph some change one of several parallel edges.
 fn update(db: &Engine, random: &mut Random) -> Update {
     let options = db.options();
@@ -307,7 +311,8 @@ fn update(db: &Engine, random: &mut Random) -> Update {
         8..11 => Update::remove_edge(source, target),
         11 => Update::RemoveVertex(source),
         12 => Update::AddVertex(source),
-        13..16 => {
+        13 => Update::set_vertex(source, "tags", tags(random)),
+        14..16 => {
             Update::set_vertex(source, "size", [OwnedValue::Null, OwnedValue::I64(3)][random.below(2) as usize].clone())
         }
         16 if options.weight_type.is_some() => {
@@ -362,7 +367,8 @@ fn appended(options: &GraphOptions, random: &mut Random) -> Changes {
 /// The types of the properties, which later updates may remove.
 fn first_updates(options: &GraphOptions, random: &mut Random) -> Vec<Update> {
     let (source, target) = (key(options, random), key(options, random));
-    let mut updates = vec![Update::set_vertex(source.clone(), "size", 1)];
+    let mut updates =
+        vec![Update::set_vertex(source.clone(), "size", 1), Update::set_vertex(source.clone(), "tags", tags(random))];
     let properties = match options.edge_properties {
         true => vec![("size".into(), 1.into()), ("kind".into(), "x".into())],
         false => Vec::new(),
