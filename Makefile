@@ -13,7 +13,7 @@ PREFIX ?= $(or $(CARGO_HOME),$(HOME)/.cargo)
 INSTALLED := bin/anden share/bash-completion/completions/anden share/zsh/site-functions/_anden \
 	share/fish/vendor_completions.d/anden.fish
 
-.PHONY: help demo test install uninstall bench bench-quick fuzz-quick soak asan miri doc docs format wheel \
+.PHONY: help demo test install uninstall bench bench-quick fuzz-quick soak miri doc docs format wheel \
 	check-tools lint lint-fuzz test-rust test-python test-py-package program release smoke
 
 help:
@@ -26,7 +26,7 @@ help:
 	@echo 'make bench        the benchmarks (hours); bench-quick: on small graphs (minutes)'
 	@echo 'make fuzz-quick   100,000 damaged inputs for every parser'
 	@echo 'make soak         all work on one database for SECONDS (300), without growth of resources'
-	@echo 'make asan         the Rust tests under AddressSanitizer; miri: small tests of unsafe code under Miri'
+	@echo 'make miri         small tests of unsafe code under Miri, with a nightly compiler'
 	@echo 'make format       format the Rust code'
 
 demo: program
@@ -141,15 +141,6 @@ SECONDS ?= 300
 soak:
 	@ANDEN_SOAK_SECONDS=$(SECONDS) $(STEP) 'soak of $(SECONDS) s' \
 		cargo test --quiet --workspace --locked --test soak -- --nocapture
-
-# The sanitizer is part of the stable compiler, but the option for it is not stable. Given `--target`, cargo leaves
-# build scripts as they are. What measures or limits memory is left out: the sanitizer takes more of both.
-ASAN_TESTS := --lib --test all --test crashes --test events --test replica
-ASAN_SKIPPED := --skip addresses --skip budget --skip resident --skip memory
-asan:
-	@RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(STEP) 'tests under AddressSanitizer' \
-		cargo test --workspace --exclude anden-python --locked --no-fail-fast $(ASAN_TESTS) \
-		--target "$$(rustc -vV | sed -n 's/^host: //p')" --target-dir $(TARGET)/asan -- $(ASAN_SKIPPED)
 
 # Miri interprets the program, some hundred times as slowly, and finds undefined behaviour and races of threads. It
 # knows no files in memory, so it gets the unsafe code that needs none: the nodes of the memtable, and tables. The

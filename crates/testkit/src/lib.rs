@@ -59,7 +59,7 @@ macro_rules! on_every_view {
 }
 
 /// The number of random trials: `usual`, multiplied by `ANDEN_TEST_SCALE` if that is set, as before a release. Under
-/// Miri, which takes a thousand times as long, a hundredth.
+/// Miri, which takes some hundred times as long, a hundredth.
 pub fn scaled(usual: u64) -> u64 {
     let scale = std::env::var("ANDEN_TEST_SCALE").map_or(1, |text| text.parse().expect("ANDEN_TEST_SCALE is a number"));
     (usual * scale).div_ceil(if cfg!(miri) { 100 } else { 1 })
