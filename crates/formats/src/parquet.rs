@@ -4,13 +4,15 @@
 //! module chooses columns, gives values their meaning, and guards the crate against hostile files: see `guard` and
 //! `pages`. Memory follows the rows of a piece, not the counts that a file claims.
 //!
-//! Supported: every encoding, every codec of the format except LZO, and columns with at most one value per row. These
-//! columns may lie in structures, and points join their names. Columns of lists and maps are skipped. Encrypted files
-//! are refused.
+//! Supported: every encoding, every codec of the format except LZO, and columns with a value or a list of values per
+//! row. These columns may lie in structures, and points join their names. Maps, lists of lists and lists of structures
+//! are skipped. Encrypted files are refused.
 
 mod column;
 mod guard;
 mod layout;
+mod levels;
+mod lists;
 mod pages;
 mod property;
 mod rows;
@@ -24,6 +26,7 @@ use std::sync::Arc;
 
 use parquet::file::metadata::{ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy};
 
+use self::levels::ListPages;
 use self::schema::{ParquetLeaf, RowGroup};
 use crate::{Error, Result};
 use anden_base::message::{list_of, shown};
@@ -46,6 +49,7 @@ pub(crate) struct ParquetFile {
     bytes: ParquetBytes,
     leaves: Vec<ParquetLeaf>,
     groups: Vec<RowGroup>,
+    list_pages: ListPages,
 }
 
 /// The place of the bytes of a file.
@@ -121,7 +125,7 @@ impl ParquetFile {
         let (leaves, groups) = footer?;
         let is_named = std::fs::metadata(path).is_ok_and(|metadata| stamp_of(&metadata) == stamp);
         let bytes = if is_named { ParquetBytes::Named(stamp) } else { ParquetBytes::Unnamed(file.into()) };
-        Ok(Self { path: path.to_owned(), bytes, leaves, groups })
+        Ok(Self { path: path.to_owned(), bytes, leaves, groups, list_pages: ListPages::default() })
     }
 
     /// Opens the bytes of the file.
@@ -167,12 +171,12 @@ impl ParquetFile {
         self.groups.iter().fold(0, |sum, group| sum.saturating_add(group.num_rows))
     }
 
-    /// The column with this name and one value a row, and the type that it has as a property.
+    /// The column with this name and a value or a list of values a row, and the type that it has as a property.
     ///
     /// # Errors
     /// There is none, or it claims more rows than its bytes can hold.
     pub(crate) fn column_of(&self, name: &str) -> Result<(usize, PropertyType)> {
-        let is_column = |leaf: &ParquetLeaf| leaf.name == name && leaf.repeated.is_none();
+        let is_column = |leaf: &ParquetLeaf| leaf.name == name && leaf.is_readable();
         let Some(place) = self.leaves.iter().position(is_column) else {
             let found = list_of(self.names().into_iter().map(|name| shown(name.as_bytes())));
             let what = format!("expected the column {}, found {found}", shown(name.as_bytes()));

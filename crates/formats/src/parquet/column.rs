@@ -10,7 +10,7 @@ use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
 
 use super::guard::{Result as Read, guarded};
 use super::pages::ChunkPages;
-use super::schema::{Logical, ParquetLeaf};
+use super::schema::{Logical, ParquetLeaf, RowContent};
 use super::{ParquetFile, RowRange};
 use crate::{Error, Result};
 
@@ -29,12 +29,39 @@ pub(super) enum ParquetValues {
     Bytes(Vec<ByteArray>),
 }
 
-/// A column for consecutive rows.
+/// A column for consecutive rows. A column of lists has the values of all lists, and a null for an empty or missing one.
 pub(super) struct ParquetColumn {
     pub(super) values: ParquetValues,
     /// The rows with a value; `None` if all have one.
     pub(super) nulls: Option<NullBuffer>,
     pub(super) num_rows: usize,
+    /// The levels of values in lists.
+    pub(super) levels: Option<ListLevels>,
+}
+
+/// The levels of the values in lists: what begins a row, and what is an item.
+#[derive(Default)]
+pub(super) struct ListLevels {
+    repetitions: Vec<i16>,
+    pub(super) definitions: Vec<i16>,
+}
+
+impl ListLevels {
+    /// The number of rows that begin in the first values.
+    pub(super) fn num_begun(&self, num_values: usize) -> u64 {
+        self.repetitions[..num_values].iter().filter(|&&level| level == 0).count() as u64
+    }
+
+    /// The values of each row. There is at least one.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Range<usize>> {
+        let mut end = 0;
+        std::iter::from_fn(move || {
+            let start = end;
+            let len = self.repetitions.get(start..)?.iter().skip(1).take_while(|&&level| level > 0).count();
+            end = start + 1 + len;
+            (start < self.repetitions.len()).then_some(start..end)
+        })
+    }
 }
 
 impl ParquetColumn {
@@ -63,8 +90,16 @@ impl<'a> RowReader<'a> {
     pub(super) fn new(file: &'a ParquetFile, bytes: &Arc<File>, place: usize, range: &RowRange) -> Result<Self> {
         let (column, group) = (&file.leaves[place].column, &file.groups[range.group]);
         let reader = guarded(|| {
-            let mut pages = ChunkPages::new(bytes, column, &group.chunks[place], group.num_rows)?;
-            let num_before = pages.skip_rows(range.rows.start as usize)?;
+            let open = || ChunkPages::new(bytes, column, &group.chunks[place], group.num_rows);
+            let (mut pages, first) = (open()?, range.rows.start);
+            let num_before = match &file.leaves[place].content {
+                RowContent::List { .. } if first > 0 => {
+                    let starts = file.list_pages.of((range.group, place), || open()?.list_starts())?;
+                    pages.skip_lists(&starts, first)?
+                }
+                RowContent::List { .. } => 0,
+                _ => pages.skip_rows(first as usize)?,
+            };
             Ok((get_column_reader(Arc::clone(column), Box::new(pages)), num_before))
         });
         let (reader, num_before) = reader.map_err(|what| file.in_group(place, range.group, what))?;
@@ -100,6 +135,7 @@ impl<'a> RowReader<'a> {
             before: std::mem::take(&mut self.num_before),
             len: at_once.min(self.num_left()),
             full: self.leaf().column.max_def_level(),
+            is_of_lists: !self.leaf().is_single(),
         };
         self.rows.start += rows.len as u64;
         let is_unsigned = self.leaf().is_unsigned();
@@ -165,6 +201,7 @@ struct RowWindow {
     before: usize,
     len: usize,
     full: i16,
+    is_of_lists: bool,
 }
 
 impl RowWindow {
@@ -173,24 +210,26 @@ impl RowWindow {
         reader: &mut ColumnReaderImpl<T>,
         into: impl FnOnce(Vec<T::T>) -> ParquetValues,
     ) -> Read<ParquetColumn> {
-        let Self { start, before, len, full } = *self;
-        let (mut levels, mut values) = (Vec::new(), Vec::new());
+        let Self { start, before, len, full, is_of_lists } = *self;
+        let (mut levels, mut repetitions, mut values) = (Vec::new(), Vec::new(), Vec::new());
         let num_missing = guarded(|| {
             // Read and dropped, since the crate cannot skip all values that it can read.
             let mut left = before;
             while left > 0 {
-                match reader.read_records(left.min(ROWS_AT_ONCE), Some(&mut levels), None, &mut values)?.0 {
+                let at_once = left.min(ROWS_AT_ONCE);
+                match reader.read_records(at_once, Some(&mut levels), Some(&mut repetitions), &mut values)?.0 {
                     0 => return Ok(left + len),
                     read => left -= read,
                 }
                 levels.clear();
+                repetitions.clear();
                 values.clear();
             }
-            let read = reader.read_records(len, Some(&mut levels), None, &mut values)?.0;
+            let read = reader.read_records(len, Some(&mut levels), Some(&mut repetitions), &mut values)?.0;
             // Nulls have no stored values, so values move to their rows, the last one first.
-            let mut from = values.len();
-            values.resize(read, T::T::default());
-            for row in (0..if from < read { read } else { 0 }).rev() {
+            let (mut from, num_places) = (values.len(), if is_of_lists { levels.len() } else { read });
+            values.resize(num_places, T::T::default());
+            for row in (0..if from < num_places { num_places } else { 0 }).rev() {
                 if levels[row] == full {
                     from -= 1;
                     values.swap(row, from);
@@ -202,8 +241,14 @@ impl RowWindow {
             let end = start + len as u64;
             return Err(format!("expected {end} rows, as the footer says, found {}", end - num_missing as u64));
         }
+        let num_begun = repetitions.iter().filter(|&&level| level == 0).count();
+        if is_of_lists && (num_begun != len || repetitions.first().is_some_and(|&level| level > 0)) {
+            return Err("the first value of a list does not begin a row".into());
+        }
         let nulls = NullBuffer::from_iter(levels.iter().map(|&level| level == full));
         let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
-        Ok(ParquetColumn { values: into(values), nulls, num_rows: len })
+        let num_rows = if is_of_lists { levels.len() } else { len };
+        let levels = is_of_lists.then_some(ListLevels { repetitions, definitions: levels });
+        Ok(ParquetColumn { values: into(values), nulls, num_rows, levels })
     }
 }

@@ -3,13 +3,16 @@
 use parquet::basic::Type;
 
 use super::ParquetFile;
-use super::schema::{Logical, ParquetLeaf, Repeated};
+use super::schema::{Logical, ParquetLeaf, Repeated, RowContent};
 use crate::columns::{TableColumnNames, is_unnamed};
 use crate::options::{ColumnName, InputColumns, KeyKind, SourceOptions, WantedProperties};
 use crate::part::PartProperties;
 use crate::{Error, Result};
 use anden_base::message::shown;
 use anden_graph::WeightType;
+
+/// The least number of rows that are read at once, if rows have long lists.
+const LEAST_ROWS_AT_ONCE: u64 = 256;
 
 /// The positions of the columns to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +74,7 @@ impl RowLayout {
         wanted: &WantedProperties,
     ) -> Result<PartProperties> {
         let mut properties = PartProperties::default();
-        for place in columns.places() {
+        for place in columns.readable_places() {
             let leaf = columns.leaf(place);
             let is_taken = place == self.source || Some(place) == self.target || Some(place) == self.weight;
             if !is_taken && !is_unnamed(&leaf.name) && wanted.wants(&leaf.name) {
@@ -83,8 +86,8 @@ impl RowLayout {
         Ok(properties)
     }
 
-    /// Notes for users, with the name of the file: columns left out because a row holds several values, and columns
-    /// that lose their meaning.
+    /// Notes for users, with the name of the file: columns whose rows hold what is not read, and columns that lose their
+    /// meaning.
     pub(crate) fn notes(&self, file: &ParquetFile) -> Vec<String> {
         let mut notes: Vec<String> = Vec::new();
         let mut note = |name: &str, what: String| {
@@ -95,8 +98,8 @@ impl RowLayout {
             }
         };
         for (place, leaf) in file.leaves.iter().enumerate() {
-            if let Some(Repeated { column, kind }) = &leaf.repeated {
-                note(column, format!("is left out: it holds {kind}, and only columns with one value a row are read"));
+            if let RowContent::Other(Repeated { column, kind }) = &leaf.content {
+                note(column, format!("is left out: it holds {kind}, and only values and lists of values are read"));
             } else if (self.properties.contains(&place) || self.weight == Some(place))
                 && let Some(what) = leaf.loss()
             {
@@ -106,12 +109,25 @@ impl RowLayout {
         notes
     }
 
-    /// The columns that are not read because a row holds several values.
+    /// The columns whose rows hold what is not read.
     pub(crate) fn unread(file: &ParquetFile) -> impl Iterator<Item = &str> {
-        file.leaves.iter().filter_map(|leaf| leaf.repeated.as_ref()).map(|repeated| &repeated.column[..])
+        file.leaves.iter().filter_map(|leaf| match &leaf.content {
+            RowContent::Other(repeated) => Some(&repeated.column[..]),
+            _ => None,
+        })
     }
 
-    /// The roles of the columns with one value per row.
+    /// The number of rows to read at once, if it is `most` for rows of single values. Lists make rows longer.
+    pub(crate) fn rows_at_once(&self, file: &ParquetFile, most: u64) -> u64 {
+        let num_values =
+            |&place: &usize| -> u64 { file.groups.iter().map(|group| group.chunks[place].num_values).sum() };
+        let longest = self.properties.iter().map(num_values).max().unwrap_or(0);
+        let values_per_row = longest.checked_div(file.num_rows()).unwrap_or(0).max(1);
+        // A claim of the file must not make pieces too small.
+        (most / values_per_row).max(most.min(LEAST_ROWS_AT_ONCE))
+    }
+
+    /// The roles of the readable columns.
     pub(crate) fn columns(&self, file: &ParquetFile) -> InputColumns {
         let name = |place: usize| ColumnName::Name(file.leaves[place].name.clone());
         let is_read = |place: &usize| self.all().any(|read| read == *place);
@@ -119,7 +135,7 @@ impl RowLayout {
             source: self.target.map(|_| name(self.source)),
             target: self.target.map(name),
             weight: self.weight.map(name),
-            left_out: ParquetRoleColumns(file).places().filter(|place| !is_read(place)).map(name).collect(),
+            left_out: ParquetRoleColumns(file).readable_places().filter(|place| !is_read(place)).map(name).collect(),
         }
     }
 
@@ -138,12 +154,12 @@ impl RowLayout {
 impl ParquetFile {
     /// Whether a column has this name and holds text.
     pub(crate) fn is_text(&self, name: &str) -> bool {
-        self.leaves.iter().any(|leaf| leaf.name == name && leaf.repeated.is_none() && leaf.logical == Logical::Text)
+        self.leaves.iter().any(|leaf| leaf.name == name && leaf.is_single() && leaf.logical == Logical::Text)
     }
 
     /// The names of the columns with one value per row.
     pub(crate) fn names(&self) -> Vec<&str> {
-        self.leaves.iter().filter(|leaf| leaf.repeated.is_none()).map(|leaf| &leaf.name[..]).collect()
+        self.leaves.iter().filter(|leaf| leaf.is_single()).map(|leaf| &leaf.name[..]).collect()
     }
 }
 
@@ -157,7 +173,12 @@ impl ParquetRoleColumns<'_> {
 
     /// The positions of the columns with one value per row.
     fn places(&self) -> impl Iterator<Item = usize> {
-        self.0.leaves.iter().enumerate().filter(|(_, leaf)| leaf.repeated.is_none()).map(|(place, _)| place)
+        self.readable_places().filter(|&place| self.leaf(place).is_single())
+    }
+
+    /// The positions of the columns with one value, or a list of values, per row.
+    fn readable_places(&self) -> impl Iterator<Item = usize> {
+        self.0.leaves.iter().enumerate().filter(|(_, leaf)| leaf.is_readable()).map(|(place, _)| place)
     }
 
     /// The names of these columns, indexed as in [`places`](Self::places).

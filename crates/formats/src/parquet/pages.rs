@@ -18,6 +18,7 @@ use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
 use parquet::schema::types::ColumnDescPtr;
 
 use super::guard::{self, PageHead, SHORT, take, varint, zigzag};
+use super::levels::{self, PageStart, RowsBegun};
 use super::schema::ChunkPlace;
 
 /// The largest page, and the largest total size of the values of a page that share prefixes.
@@ -25,6 +26,9 @@ const MAX_PAGE_BYTES: usize = 256 << 20;
 /// The largest page header, and the bytes of the first attempt to read one.
 const MAX_HEADER_BYTES: u64 = 16 << 20;
 const HEADER_BYTES: u64 = 4 << 10;
+/// The largest number of values of a page of lists, and of the lists that are read at once, nulls included. Levels of
+/// values take no bytes if they are equal.
+const MAX_LIST_VALUES: u64 = 64 << 20;
 /// The largest number of values of a page with their lengths as differences. The crate lays these lengths out at once.
 const MAX_DELTA_VALUES: u64 = 16 << 20;
 
@@ -85,23 +89,64 @@ pub(super) struct ChunkPages {
     next_page: u64,
     /// The dictionary, if pages after it were passed before the crate asked for it.
     dictionary: Option<Page>,
+    column: ColumnDescPtr,
     codec: Compression,
-    has_levels: bool,
     /// The rows of the footer without those of the pages that were read.
     num_rows_left: u64,
+    /// The values of lists that may still be read.
+    num_list_values_left: u64,
 }
 
 impl ChunkPages {
     pub(super) fn new(file: &Arc<File>, column: &ColumnDescPtr, place: &ChunkPlace, num_rows: u64) -> Result<Self> {
-        let ChunkPlace { start, num_bytes, codec } = *place;
-        let chunk = ColumnChunkMetaData::builder(Arc::clone(column))
-            .set_data_page_offset(start as i64)
-            .set_total_compressed_size(num_bytes as i64)
-            .build()?;
+        let ChunkPlace { start, num_bytes, codec, .. } = *place;
         let bytes = Arc::new(ChunkBytes { file: Arc::clone(file), end: start + num_bytes });
-        let pages = SerializedPageReader::new(Arc::clone(&bytes), &chunk, num_rows as usize, None)?;
-        let has_levels = column.max_def_level() > 0;
-        Ok(Self { bytes, pages, next_page: start, dictionary: None, codec, has_levels, num_rows_left: num_rows })
+        let pages = pages_from(&bytes, column, start, num_rows)?;
+        Ok(Self {
+            bytes,
+            pages,
+            next_page: start,
+            dictionary: None,
+            column: Arc::clone(column),
+            codec,
+            num_rows_left: num_rows,
+            num_list_values_left: MAX_LIST_VALUES,
+        })
+    }
+
+    fn is_of_lists(&self) -> bool {
+        self.column.max_rep_level() > 0
+    }
+
+    /// Finds the pages of lists that begin with a row.
+    pub(super) fn list_starts(mut self) -> Result<Vec<PageStart>> {
+        let (mut starts, num_rows) = (Vec::new(), self.num_rows_left);
+        loop {
+            self.pass_empty()?;
+            // Each page is dropped at once.
+            self.num_list_values_left = MAX_LIST_VALUES;
+            let (position, first_row) = (self.next_page, num_rows - self.num_rows_left);
+            match self.next_page_and_rows()? {
+                None => return Ok(starts),
+                Some((_, Some(RowsBegun { is_at_first: true, .. }))) => starts.push(PageStart { position, first_row }),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Passes pages of lists before a row. Returns the number of rows still to pass.
+    pub(super) fn skip_lists(&mut self, starts: &[PageStart], row: u64) -> Result<usize> {
+        let place = starts.partition_point(|start| start.first_row <= row);
+        let Some(&PageStart { position, first_row }) = place.checked_sub(1).map(|place| &starts[place]) else {
+            return Ok(row as usize);
+        };
+        if let Some(PageMetadata { is_dict: true, .. }) = self.peek_next_page()? {
+            self.dictionary = self.get_next_page()?;
+        }
+        self.num_rows_left -= first_row.min(self.num_rows_left);
+        self.pages = pages_from(&self.bytes, &self.column, position, self.num_rows_left)?;
+        self.next_page = position;
+        Ok((row - first_row) as usize)
     }
 
     /// Passes whole pages within the next rows without decoding them. Returns the number of rows still to pass.
@@ -126,6 +171,29 @@ impl ChunkPages {
         let left = self.num_rows_left.checked_sub(num_rows as u64);
         self.num_rows_left = left.ok_or_else(|| fault("a column has more rows than the footer says"))?;
         Ok(())
+    }
+
+    /// Counts the rows of a page of lists by their levels.
+    fn count_lists(&mut self, levels: &[u8], num_values: u32) -> Result<RowsBegun> {
+        let left = self.num_list_values_left.checked_sub(num_values.into());
+        self.num_list_values_left =
+            left.ok_or_else(|| fault("the lists of a few rows have more than 67,108,864 items"))?;
+        let rows = levels::rows_begun(levels, num_values).map_err(fault)?;
+        self.count(rows.num_rows as usize)?;
+        Ok(rows)
+    }
+
+    /// Passes pages without values, at which the crate stops, and pages with indices. Returns the end of the page after
+    /// them.
+    fn pass_empty(&mut self) -> Result<u64> {
+        loop {
+            let end = self.pass_indices()?;
+            match self.pages.peek_next_page().map_err(header_fault)? {
+                Some(PageMetadata { num_levels: Some(0), is_dict: false, .. }) => self.pages.skip_next_page()?,
+                _ => return Ok(end),
+            }
+            self.next_page = end;
+        }
     }
 
     /// Passes pages with indices, which [`SerializedPageReader::peek_next_page`] takes for pages without a body.
@@ -154,14 +222,16 @@ impl Iterator for ChunkPages {
     }
 }
 
-impl PageReader for ChunkPages {
-    fn get_next_page(&mut self) -> Result<Option<Page>> {
+impl ChunkPages {
+    /// The next page, and the rows that begin in a page of lists.
+    fn next_page_and_rows(&mut self) -> Result<Option<(Page, Option<RowsBegun>)>> {
         if let Some(dictionary) = self.dictionary.take() {
-            return Ok(Some(dictionary));
+            return Ok(Some((dictionary, None)));
         }
-        let end = self.pass_indices()?;
+        let end = self.pass_empty()?;
         let Some(mut page) = self.pages.get_next_page().map_err(header_fault)? else { return Ok(None) };
         self.next_page = end;
+        let mut rows = None;
         match &mut page {
             Page::DictionaryPage { buf, num_values, .. } => {
                 *buf = unpacked(self.codec, buf)?;
@@ -169,16 +239,17 @@ impl PageReader for ChunkPages {
                     return Err(fault("a dictionary has more values than bytes"));
                 }
             }
-            Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
-                self.count(*num_values as usize)?;
+            Page::DataPage { buf, num_values, encoding, def_level_encoding, rep_level_encoding, .. } => {
+                if !self.is_of_lists() {
+                    self.count(*num_values as usize)?;
+                }
                 *buf = unpacked(self.codec, buf)?;
                 let mut values = &buf[..];
-                if self.has_levels {
-                    if *def_level_encoding != Encoding::RLE {
-                        return Err(fault("its levels are in another encoding than RLE, which is not read"));
-                    }
-                    let len = values.split_off(..4).map_or(0, |mut len| len.get_u32_le());
-                    take(&mut values, len.into()).map_err(fault)?;
+                if self.is_of_lists() {
+                    rows = Some(self.count_lists(levels_of(&mut values, *rep_level_encoding)?, *num_values)?);
+                }
+                if self.column.max_def_level() > 0 {
+                    levels_of(&mut values, *def_level_encoding)?;
                 }
                 check_values(*encoding, values, *num_values).map_err(fault)?;
             }
@@ -191,11 +262,15 @@ impl PageReader for ChunkPages {
                 rep_levels_byte_len,
                 ..
             } => {
-                self.count(*num_values as usize)?;
                 let num_levels = *def_levels_byte_len as usize + *rep_levels_byte_len as usize;
                 let Some((levels, values)) = buf.split_at_checked(num_levels) else {
                     return Err(fault("the levels of a page are longer than the page"));
                 };
+                if self.is_of_lists() {
+                    rows = Some(self.count_lists(&levels[..*rep_levels_byte_len as usize], *num_values)?);
+                } else {
+                    self.count(*num_values as usize)?;
+                }
                 // A page of nulls only has nothing to decompress.
                 if *is_compressed && !values.is_empty() {
                     let values = unpacked(self.codec, &buf.slice(levels.len()..))?;
@@ -204,11 +279,17 @@ impl PageReader for ChunkPages {
                 check_values(*encoding, &buf[num_levels..], *num_values).map_err(fault)?;
             }
         }
-        Ok(Some(page))
+        Ok(Some((page, rows)))
+    }
+}
+
+impl PageReader for ChunkPages {
+    fn get_next_page(&mut self) -> Result<Option<Page>> {
+        Ok(self.next_page_and_rows()?.map(|(page, _)| page))
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
-        self.pass_indices()?;
+        self.pass_empty()?;
         self.pages.peek_next_page().map_err(header_fault)
     }
 
@@ -217,9 +298,32 @@ impl PageReader for ChunkPages {
         if let Some(PageMetadata { num_levels: Some(num_rows), .. }) = page {
             self.count(num_rows)?;
         }
-        self.next_page = self.pass_indices()?;
+        self.next_page = self.pass_empty()?;
         self.pages.skip_next_page()
     }
+}
+
+/// Reads the pages of a chunk from a position on, as if they were not compressed.
+fn pages_from(
+    bytes: &Arc<ChunkBytes>,
+    column: &ColumnDescPtr,
+    start: u64,
+    num_rows: u64,
+) -> Result<SerializedPageReader<ChunkBytes>> {
+    let chunk = ColumnChunkMetaData::builder(Arc::clone(column))
+        .set_data_page_offset(start as i64)
+        .set_total_compressed_size((bytes.end - start) as i64)
+        .build()?;
+    SerializedPageReader::new(Arc::clone(bytes), &chunk, num_rows as usize, None)
+}
+
+/// Takes the levels of a page from its bytes.
+fn levels_of<'a>(bytes: &mut &'a [u8], encoding: Encoding) -> Result<&'a [u8]> {
+    if encoding != Encoding::RLE {
+        return Err(fault("its levels are in another encoding than RLE, which is not read"));
+    }
+    let len = bytes.split_off(..4).map_or(0, |mut len| len.get_u32_le());
+    take(bytes, len.into()).map_err(fault)
 }
 
 /// A page header is read from nothing if it was found damaged.

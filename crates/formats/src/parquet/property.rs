@@ -81,7 +81,7 @@ impl ParquetLeaf {
 
     /// A description of the loss when the column becomes a property or weight.
     pub(super) fn loss(&self) -> Option<String> {
-        let property = self.property_type();
+        let property = self.value_type();
         match self.logical {
             Logical::Decimal { .. } if property == PropertyType::F64 => {
                 Some("holds decimal numbers, which are read as f64 and may lose digits".to_owned())
@@ -93,9 +93,15 @@ impl ParquetLeaf {
         }
     }
 
-    /// The property type of the column. Decimals become floating-point numbers, unless they are integers of a fixed
-    /// width of at most 64 bits. Timestamps have microseconds.
+    /// The property type of the column. Lists of bytes become text, as those of Arrow do.
     pub(super) fn property_type(&self) -> PropertyType {
+        let value_type = self.value_type();
+        if self.is_single() { value_type } else { value_type.list().unwrap_or(PropertyType::String) }
+    }
+
+    /// The property type of one value. Decimals become floating-point numbers, unless they are integers of a fixed width
+    /// of at most 64 bits. Timestamps have microseconds.
+    fn value_type(&self) -> PropertyType {
         match (self.logical, self.physical()) {
             (Logical::Decimal { scale: 0 }, Type::INT32 | Type::INT64) => PropertyType::I64,
             (Logical::Decimal { scale: 0 }, Type::FIXED_LEN_BYTE_ARRAY) if self.column.type_length() <= 8 => {
@@ -145,15 +151,23 @@ pub(super) fn big_endian(bytes: &[u8]) -> Option<i128> {
 /// As [`RowReader::next`], or a value does not fit: text is not UTF-8, or a number or time is out of range.
 pub(super) fn read_property(reader: &mut RowReader<'_>) -> crate::Result<PropertyColumn> {
     let (leaf, first_row) = (reader.leaf(), reader.next_row());
-    let made = match leaf.property_type() {
+    let made = match leaf.value_type() {
         wanted @ (PropertyType::String | PropertyType::Bytes) => read_texts(reader, wanted)?,
-        wanted => property(leaf, wanted, reader.next(usize::MAX)?, first_row),
+        _ => values_of(leaf, reader.next(usize::MAX)?, &|place| first_row + place as u64),
     };
     made.map_err(|what| reader.refuse(what))
 }
 
-/// Converts a column of a file, from this row of the file on, to a property of a fixed width.
-fn property(leaf: &ParquetLeaf, wanted: PropertyType, column: ParquetColumn, first_row: u64) -> Result<PropertyColumn> {
+/// Converts a column of a file to a property without a dictionary. `row_of` gives the row of a value, for messages.
+///
+/// # Errors
+/// As [`read_property`].
+pub(super) fn values_of(
+    leaf: &ParquetLeaf,
+    column: ParquetColumn,
+    row_of: &dyn Fn(usize) -> u64,
+) -> Result<PropertyColumn> {
+    let wanted = leaf.value_type();
     if wanted == PropertyType::F64 && !matches!(column.values, ParquetValues::Floats(_)) {
         let float = |row: usize| if column.is_valid(row) { float_at(leaf, &column, row) } else { Some(0.0) };
         let floats: Option<Vec<f64>> = (0..column.num_rows).map(float).collect();
@@ -162,9 +176,14 @@ fn property(leaf: &ParquetLeaf, wanted: PropertyType, column: ParquetColumn, fir
     }
     let ParquetColumn { values, nulls, .. } = column;
     Ok(match values {
+        ParquetValues::Bytes(values) if matches!(wanted, PropertyType::String | PropertyType::Bytes) => {
+            let mut texts = TextRows::new(0);
+            values.into_iter().try_for_each(|value| texts.push(value))?;
+            texts.finish(wanted, nulls)?
+        }
         ParquetValues::Booleans(values) => PropertyColumn::new(BooleanArray::new(values.into(), nulls)),
-        ParquetValues::Integers(values) => integers(leaf, wanted, values, nulls, first_row)?,
-        ParquetValues::Int96s(values) => timestamps(&values, micros_of, nulls, first_row)?,
+        ParquetValues::Integers(values) => integers(leaf, wanted, values, nulls, row_of)?,
+        ParquetValues::Int96s(values) => timestamps(&values, micros_of, nulls, row_of)?,
         // At most eight bytes, so 64 bits suffice.
         ParquetValues::Bytes(values) => {
             let whole = |value| big_endian(bytes_of(value)).unwrap_or(0) as i64;
@@ -275,7 +294,7 @@ fn integers(
     wanted: PropertyType,
     values: Vec<i64>,
     nulls: Option<NullBuffer>,
-    first_row: u64,
+    row_of: &dyn Fn(usize) -> u64,
 ) -> Result<PropertyColumn> {
     Ok(match (wanted, leaf.logical) {
         (PropertyType::Date, _) => {
@@ -285,8 +304,8 @@ fn integers(
             TimeUnit::MICROS => {
                 PropertyColumn::new(TimestampMicrosecondArray::new(values.into(), nulls).with_timezone(ZONE))
             }
-            TimeUnit::NANOS => timestamps(&values, |value| Some(value.div_euclid(1000)), nulls, first_row)?,
-            TimeUnit::MILLIS => timestamps(&values, |value| value.checked_mul(1000), nulls, first_row)?,
+            TimeUnit::NANOS => timestamps(&values, |value| Some(value.div_euclid(1000)), nulls, row_of)?,
+            TimeUnit::MILLIS => timestamps(&values, |value| value.checked_mul(1000), nulls, row_of)?,
         },
         (PropertyType::U64, _) => {
             PropertyColumn::new(UInt64Array::new(values.into_iter().map(|value| value as u64).collect(), nulls))
@@ -308,11 +327,11 @@ fn timestamps<T: Display>(
     values: &[T],
     micros: impl Fn(&T) -> Option<i64>,
     nulls: Option<NullBuffer>,
-    first_row: u64,
+    row_of: &dyn Fn(usize) -> u64,
 ) -> Result<PropertyColumn> {
-    let micros = values.iter().enumerate().map(|(row, value)| {
+    let micros = values.iter().enumerate().map(|(place, value)| {
         micros(value).ok_or_else(|| {
-            let row = first_row + row as u64;
+            let row = row_of(place);
             format!("row {row}: expected a timestamp within 64 bits of microseconds, found {value}")
         })
     });

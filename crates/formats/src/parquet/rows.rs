@@ -7,7 +7,8 @@ use parquet::data_type::ByteArray;
 use super::column::{ParquetColumn, ParquetValues, ROWS_AT_ONCE, RowReader};
 use super::guard::Result as Read;
 use super::layout::RowLayout;
-use super::property::{big_endian, float_at, read_property};
+use super::lists::read_values_or_lists;
+use super::property::{big_endian, float_at};
 use super::schema::{Logical, ParquetLeaf};
 use super::{ParquetFile, RowRange};
 use crate::Result;
@@ -40,7 +41,7 @@ pub(crate) fn read_rows<K: FieldKey, W: Weight>(
     let mut source = open(layout.source)?;
     let mut target = layout.target.map(open).transpose()?;
     let mut weight = layout.weight.map(open).transpose()?;
-    let read = |&place| read_property(&mut open(place)?);
+    let read = |&place| read_values_or_lists(&mut open(place)?);
     let mut properties = layout.properties.iter().map(read).collect::<Result<Vec<_>>>()?;
     let (mut kept, mut has_faults) = (Vec::<u32>::new(), false);
     if target.is_some() {
@@ -105,11 +106,11 @@ pub(crate) fn read_rows<K: FieldKey, W: Weight>(
 pub(crate) fn read_column(file: &ParquetFile, place: usize, rows: Range<u64>) -> Result<PropertyColumn> {
     let (ranges, bytes) = (file.ranges_of(rows), file.bytes()?);
     if let [range] = &ranges[..] {
-        return read_property(&mut RowReader::new(file, &bytes, place, range)?);
+        return read_values_or_lists(&mut RowReader::new(file, &bytes, place, range)?);
     }
-    let mut column = ColumnBuilder::new(file.leaves[place].property_type());
+    let mut column = ColumnBuilder::new(file.leaves[place].property_type().stored());
     for range in &ranges {
-        column.append(&read_property(&mut RowReader::new(file, &bytes, place, range)?)?)?;
+        column.append(&read_values_or_lists(&mut RowReader::new(file, &bytes, place, range)?)?)?;
     }
     Ok(column.finish())
 }

@@ -1,6 +1,4 @@
 //! The columns of a file, and the positions of their values.
-//!
-//! Only columns with one value per row are read; repeated columns (lists, maps) are skipped.
 
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, TimeUnit, Type};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
@@ -26,15 +24,26 @@ pub(super) enum Logical {
 /// A column.
 #[derive(Clone, Debug)]
 pub(super) struct ParquetLeaf {
-    /// The name. In a column within structures, points separate their names from its own.
+    /// The name. In a column within structures, points separate their names from its own. Lists have the name of their
+    /// column, not that of their items.
     pub(super) name: String,
     pub(super) column: ColumnDescPtr,
     pub(super) logical: Logical,
-    /// The column of lists or maps around this one, if a row may have several values.
-    pub(super) repeated: Option<Repeated>,
+    pub(super) content: RowContent,
 }
 
-/// A column with several values per row, which is not read.
+/// What a row of a column may hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum RowContent {
+    /// A value or null.
+    Value,
+    /// A list of values. At this definition level it is empty, below it null.
+    List { level: i16 },
+    /// Maps, lists of lists or lists of structures, which are not read.
+    Other(Repeated),
+}
+
+/// A column around others that is not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Repeated {
     pub(super) column: String,
@@ -42,11 +51,25 @@ pub(super) struct Repeated {
     pub(super) kind: &'static str,
 }
 
+impl ParquetLeaf {
+    /// Whether a row has at most one value.
+    pub(super) fn is_single(&self) -> bool {
+        self.content == RowContent::Value
+    }
+
+    /// Whether the column can be read.
+    pub(super) fn is_readable(&self) -> bool {
+        !matches!(self.content, RowContent::Other(_))
+    }
+}
+
 /// The position of a column's values for the rows of a row group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChunkPlace {
     pub(super) start: u64,
     pub(super) num_bytes: u64,
+    /// The number of values, nulls and empty lists included.
+    pub(super) num_values: u64,
     pub(super) codec: Compression,
 }
 
@@ -61,11 +84,9 @@ pub(super) struct RowGroup {
 /// The columns of a file.
 pub(super) fn leaves_of(metadata: &ParquetMetaData) -> Vec<ParquetLeaf> {
     let schema = metadata.file_metadata().schema_descr();
-    let leaf = |(place, column): (usize, &ColumnDescPtr)| ParquetLeaf {
-        name: column.path().string(),
-        column: column.clone(),
-        logical: logical_of(column),
-        repeated: repeated(schema, place),
+    let leaf = |(place, column): (usize, &ColumnDescPtr)| {
+        let (name, content) = content_of(schema, place);
+        ParquetLeaf { name, column: column.clone(), logical: logical_of(column), content }
     };
     schema.columns().iter().enumerate().map(leaf).collect()
 }
@@ -98,32 +119,48 @@ fn place_of(chunk: &ColumnChunkMetaData, num_data_bytes: u64) -> Result<ChunkPla
     let start = chunk.dictionary_page_offset().filter(|&at| at > 0 && at < data).unwrap_or(data);
     match (u64::try_from(start), u64::try_from(chunk.compressed_size())) {
         (Ok(start), Ok(num_bytes)) if start.checked_add(num_bytes).is_some_and(|end| end <= num_data_bytes) => {
-            Ok(ChunkPlace { start, num_bytes, codec: chunk.compression() })
+            let num_values = u64::try_from(chunk.num_values()).unwrap_or(0);
+            Ok(ChunkPlace { start, num_bytes, num_values, codec: chunk.compression() })
         }
         _ => Err("values lie outside the file".into()),
     }
 }
 
-/// The column of lists or maps around a column.
-fn repeated(schema: &SchemaDescriptor, place: usize) -> Option<Repeated> {
+/// The name of a column, and what its rows hold.
+fn content_of(schema: &SchemaDescriptor, place: usize) -> (String, RowContent) {
     let column = schema.column(place);
-    let (parts, mut node, mut parent) = (column.path().parts(), schema.get_column_root_ptr(place), None);
+    let (parts, mut node, mut parent, mut level) = (column.path().parts(), schema.get_column_root_ptr(place), None, 0);
     for depth in 1..=parts.len() {
         let info = node.get_basic_info();
         if info.repetition() == Repetition::REPEATED {
             // The column is the group marked as a list or map, around the repeated element.
-            let (depth, kind) = parent.map_or((depth, "lists"), |kind| (depth - 1, kind));
-            return Some(Repeated { column: parts[..depth].join("."), kind });
+            let (around, kind) = parent.map_or((depth, "lists"), |kind| (depth - 1, kind));
+            let name = parts[..around].join(".");
+            // One more group stands around items that may be null. Older writers did without, and named structures so.
+            let is_wrapped = |list: &str| {
+                let is_structure = info.name() == "array" || info.name() == format!("{list}_tuple");
+                depth + 1 == parts.len() && node.get_fields().len() == 1 && !is_structure
+            };
+            let has_values = depth == parts.len() || around < depth && is_wrapped(&parts[around - 1]);
+            return if kind == "lists" && has_values && column.max_rep_level() == 1 {
+                (name, RowContent::List { level })
+            } else {
+                (column.path().string(), RowContent::Other(Repeated { column: name, kind }))
+            };
         }
+        level += i16::from(info.repetition() == Repetition::OPTIONAL);
         parent = match info.converted_type() {
             ConvertedType::MAP | ConvertedType::MAP_KEY_VALUE => Some("maps"),
             ConvertedType::LIST => Some("lists"),
             _ => None,
         };
-        let inner = parts.get(depth)?;
-        node = node.get_fields().iter().find(|field| field.name() == inner)?.clone();
+        let inner = parts.get(depth).and_then(|inner| node.get_fields().iter().find(|field| field.name() == inner));
+        match inner.cloned() {
+            Some(inner) => node = inner,
+            None => break,
+        }
     }
-    None
+    (column.path().string(), RowContent::Value)
 }
 
 /// The meaning of a column's values. The crate has checked that it fits their type.

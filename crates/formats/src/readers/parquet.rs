@@ -179,7 +179,7 @@ struct ParquetInput {
 impl InputContent for ParquetInput {
     fn begin(&self, input: InputStart<'_>) -> Result<Box<dyn InputReader>> {
         // About as many rows as the lines of a block of text.
-        let rows_at_once = columns_at_once(input.options);
+        let rows_at_once = self.layout.rows_at_once(&self.file, columns_at_once(input.options));
         Ok(Box::new(ParquetReader { input: self.clone(), rows_at_once, last: None }))
     }
 }

@@ -58,9 +58,8 @@ fn types_become_labels_and_spaces() {
         assert_eq!(read.vertices, ["person:7", "person:8", "person:9", "post:0", "post:1"]);
         assert_eq!(texts(&read.properties, 1), ["knows", "1.5", "1970-01-12"]);
         assert_eq!(texts(&read.properties, 4), ["likes", "", ""]);
-        assert_eq!(texts(&read.vertex_properties, 2), ["person", "Cid", ""]);
-        assert_eq!(texts(&read.vertex_properties, 4), ["post", "", "280"]);
-        assert!(read.notes.iter().any(|note| note.ends_with("'scores' is left out: it holds lists")));
+        assert_eq!(texts(&read.vertex_properties, 2), ["person", "Cid", "[0.5]", ""]);
+        assert_eq!(texts(&read.vertex_properties, 4), ["post", "", "", "280"]);
     }
     // Edges without a weight have none to read.
     let error = read_files::<Span, f64>(&[&root], &SourceOptions { weights, ..all(KeyKind::String) }).unwrap_err();
@@ -181,7 +180,10 @@ fn chunks_in_csv_are_those_in_parquet() {
             (read.edges, read.weights, read.vertices, values, read.notes)
         })
     };
-    let [parquet, csv] = both(&all(KeyKind::String));
+    let [mut parquet, csv] = both(&all(KeyKind::String));
+    // CSV has no form for lists.
+    parquet.3.1.iter_mut().for_each(|row| drop(row.remove(2)));
+    parquet.4.push("person.vertex.yml: 'scores' is left out: it holds lists".to_owned());
     assert_eq!(csv, parquet);
     // Without a count of edges, the chunks themselves tell.
     let list = "edge/person_knows_person/ordered_by_source";

@@ -21,6 +21,7 @@ mod matrix_market_files;
 mod metis_files;
 mod mutated_inputs;
 mod parquet_files;
+mod parquet_lists;
 mod parquet_meanings;
 mod reading;
 mod serialized_graphs;

@@ -170,10 +170,17 @@ impl InfoFile {
         let mut groups = Vec::new();
         for group in self.list_of(&self.content, "property_groups")? {
             let stated = self.list_of(group, "properties")?;
-            let properties = stated.iter().map(|stated| self.property(stated)).collect::<Result<Vec<_>>>()?;
+            let mut properties = stated.iter().map(|stated| self.property(stated)).collect::<Result<Vec<_>>>()?;
             let usual = || self.below(folder, &group_folder(properties.iter().map(|property| &property.name[..])));
             let folder = self.path_of(group, "prefix", folder)?.map_or_else(usual, Ok)?;
-            groups.push(PropertyGroup { folder, format: self.chunk_format(group)?, properties });
+            let format = self.chunk_format(group)?;
+            if format == ChunkFormat::Csv {
+                // CSV has no form for lists.
+                let has_lists =
+                    |property: &&mut StatedProperty| property.property_type.and_then(PropertyType::items).is_some();
+                properties.iter_mut().filter(has_lists).for_each(|property| property.property_type = None);
+            }
+            groups.push(PropertyGroup { folder, format, properties });
         }
         Ok(groups)
     }
@@ -181,19 +188,25 @@ impl InfoFile {
     fn property(&self, stated: &Value) -> Result<StatedProperty> {
         let (name, data_type) = (self.text_of(stated, "name")?, self.text_of(stated, "data_type")?);
         let is_single = stated.get("cardinality").and_then(Value::as_str).is_none_or(|many| many == "single");
-        let property_type = match &data_type[..] {
-            _ if !is_single || data_type.starts_with("list") => None,
-            "bool" => Some(PropertyType::Boolean),
-            "int32" | "int64" => Some(PropertyType::I64),
-            "float" => Some(PropertyType::F32),
-            "double" => Some(PropertyType::F64),
-            "string" => Some(PropertyType::String),
-            "date" => Some(PropertyType::Date),
-            "timestamp" => Some(PropertyType::Timestamp),
+        // Earlier versions of the format name lists so.
+        let in_list = data_type.strip_prefix("list<").and_then(|rest| rest.strip_suffix('>'));
+        let value_type = match in_list.unwrap_or(&data_type) {
+            "bool" => PropertyType::Boolean,
+            "int32" | "int64" => PropertyType::I64,
+            "float" => PropertyType::F32,
+            "double" => PropertyType::F64,
+            "string" => PropertyType::String,
+            "date" => PropertyType::Date,
+            "timestamp" => PropertyType::Timestamp,
             _ => {
                 let found = shown(data_type.as_bytes());
                 return Err(self.bad(&format!("expected a type of data for '{name}', found {found}")));
             }
+        };
+        let property_type = match (is_single, in_list) {
+            (true, None) => Some(value_type),
+            (true, Some(_)) | (false, None) => value_type.list(),
+            (false, Some(_)) => None,
         };
         let is_primary = stated.get("is_primary").and_then(Value::as_bool).unwrap_or(false);
         Ok(StatedProperty { name, property_type, is_primary })
