@@ -1,12 +1,13 @@
 //! Shared test tools.
 //!
 //! Graphs: small ones of every shape, a model graph to compare with, and a view that splits lists into fragments.
-//! Surroundings: a disk that injects faults, and control groups with little memory. Checks: checkers of transaction
+//! Surroundings: a disk that injects faults, power cuts at every call to it, and control groups with little memory. Checks: checkers of transaction
 //! histories, the judge of leaks, and conditions to wait for.
 
 #![forbid(unsafe_code)]
 
 mod conditions;
+mod crash;
 mod evict;
 mod fault;
 mod fragmented_graph;
@@ -18,6 +19,7 @@ mod model;
 
 pub use anden_base::random::Random;
 pub use conditions::{holds_within, num_unread, skipped, wait_until};
+pub use crash::crash_every_call;
 pub use evict::evict;
 pub use fault::{FaultPlan, FaultStorage};
 pub use fragmented_graph::{Dead, FragmentedGraph, Pages};

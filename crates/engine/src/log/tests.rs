@@ -7,7 +7,7 @@ mod reading;
 use std::io::ErrorKind as IoKind;
 use std::path::PathBuf;
 
-use anden_testkit::{FaultPlan, FaultStorage};
+use anden_testkit::{FaultPlan, FaultStorage, crash_every_call};
 
 use super::*;
 use crate::Error;

@@ -12,7 +12,7 @@ use anden_engine::{
     MergeScope, Missing, RestoreOptions, RestoreReport, Result, SnapshotView, Update, restore_in,
 };
 use anden_graph::{Direction, Graph};
-use anden_testkit::{FaultPlan, FaultStorage, scaled};
+use anden_testkit::{FaultPlan, FaultStorage, crash_every_call, scaled};
 
 const DB: &str = "db";
 
@@ -345,32 +345,24 @@ fn second_backup_to_one_archive_ends_the_first() {
 
 #[test]
 fn interrupted_backup_is_none() {
-    let disk = FaultStorage::default();
-    let db = create(&disk);
-    append(&db, 0..100);
-    commit(&db, 100..200);
+    let start = || {
+        let disk = FaultStorage::default();
+        let db = create(&disk);
+        append(&db, 0..100);
+        commit(&db, 100..200);
+        (disk, db)
+    };
     for name in ["backup", "backup.tar.zst"] {
-        let before = disk.num_calls();
-        back_up(&db, &disk, name, None).unwrap();
-        let num_calls = disk.num_calls() - before;
-        for call in 0..num_calls {
-            let disk = FaultStorage::default();
-            let db = create(&disk);
-            append(&db, 0..100);
-            commit(&db, 100..200);
-            disk.set_plan(FaultPlan::CrashAt(disk.num_calls() + call));
-            let result = back_up(&db, &disk, name, None);
-            for seed in 0..scaled(4) {
-                let disk = disk.after_crash(seed * 1000 + call);
-                let restored = restore(&disk, &[name], "new");
-                // A backup that was answered is whole. Another one is whole, or is refused.
-                assert!(result.is_err() || restored.is_ok(), "{name}, call {call}, seed {seed}: {restored:?}");
-                if restored.is_ok() {
-                    assert_eq!(open(&disk, "new").view().unwrap().num_edges(), 200);
-                }
-                assert_eq!(open(&disk, DB).view().unwrap().num_edges(), 200);
+        let act = |disk: &FaultStorage, db| back_up(&db, disk, name, None);
+        crash_every_call(scaled(4), start, act, |result, disk, place| {
+            let restored = restore(disk, &[name], "new");
+            // A backup that was answered is whole. Another one is whole, or is refused.
+            assert!(result.is_err() || restored.is_ok(), "{name}, {place}: {restored:?}");
+            if restored.is_ok() {
+                assert_eq!(open(disk, "new").view().unwrap().num_edges(), 200);
             }
-        }
+            assert_eq!(open(disk, DB).view().unwrap().num_edges(), 200);
+        });
     }
 }
 
@@ -414,30 +406,26 @@ fn disk_with_backup() -> FaultStorage {
 
 #[test]
 fn interrupted_restoration_leaves_no_database() {
-    let (disk, mut call) = (disk_with_backup(), 0);
-    loop {
-        let disk = disk.duplicate();
-        disk.set_plan(FaultPlan::CrashAt(disk.num_calls() + call));
-        let result = restore(&disk, &["backup"], "new");
-        for seed in 0..scaled(4) {
-            let disk = disk.after_crash(seed * 1000 + call);
+    let disk = disk_with_backup();
+    let act = |disk: &FaultStorage, ()| restore(disk, &["backup"], "new");
+    crash_every_call(
+        scaled(4),
+        || (disk.duplicate(), ()),
+        act,
+        |result, disk, place| {
             match Engine::open_in(Arc::new(disk.clone()), Path::new("new")) {
                 Ok(restored) => assert_eq!(restored.view().unwrap().num_edges(), 200),
                 Err(error) => {
                     assert!(result.is_err(), "{error}");
-                    assert_eq!(error.kind(), ErrorKind::NotFound, "call {call}, seed {seed}: {error}");
+                    assert_eq!(error.kind(), ErrorKind::NotFound, "{place}: {error}");
                     // The next attempt clears the remains.
-                    let restored = restore(&disk, &["backup"], "new");
-                    assert!(restored.is_ok(), "call {call}, seed {seed}: {restored:?}");
-                    assert_eq!(open(&disk, "new").view().unwrap().num_edges(), 200);
+                    let restored = restore(disk, &["backup"], "new");
+                    assert!(restored.is_ok(), "{place}: {restored:?}");
+                    assert_eq!(open(disk, "new").view().unwrap().num_edges(), 200);
                 }
             }
-        }
-        if result.is_ok() {
-            break;
-        }
-        call += 1;
-    }
+        },
+    );
 }
 
 #[test]

@@ -14,7 +14,7 @@ use anden_engine::{
 };
 use anden_graph::property::OwnedValue;
 use anden_graph::{Direction, Graph, GraphKind};
-use anden_testkit::{FaultPlan, FaultStorage, Random};
+use anden_testkit::{FaultStorage, Random, crash_every_call};
 
 use crate::log_recovery::{DB, kill, open, pool, segments};
 use crate::{edge_updates, live_model};
@@ -483,28 +483,18 @@ fn crash_at_any_call_leaves_a_feed_without_holes() {
         }
         db.set_keep_wal(100 << 10)
     };
-    let (mut call, mut num_records) = (0, 0);
-    loop {
-        let (disk, db) = create(GraphOptions::default());
-        let first = disk.num_calls();
-        disk.set_plan(FaultPlan::CrashAt(first + call));
-        let done = script(&db);
-        drop(db);
-        for seed in 0..6 {
-            let place = format!("call {call}, disk {seed}");
-            let after = disk.after_crash(seed);
-            let db = open(&after).unwrap_or_else(|error| panic!("{place}: {error}"));
-            let oldest = db.oldest_epoch().unwrap();
-            let given = epochs(&db, oldest);
-            assert!(given.iter().copied().eq(oldest + 1..=db.epoch()), "{place}: {given:?} since {oldest}");
-            assert_eq!(db.view().unwrap().num_edges(), db.epoch(), "{place}");
-            db.verify(pool()).unwrap_or_else(|error| panic!("{place}: {error}"));
-            num_records += given.len();
-        }
-        if done.is_ok() {
-            break;
-        }
-        call += 1;
-    }
-    assert!(call > 40 && num_records > 500, "{call} calls, {num_records} records");
+    let mut num_records = 0;
+    let start = || create(GraphOptions::default());
+    // The power cut loses the answer.
+    let act = |_: &FaultStorage, db| drop(script(&db));
+    let num_calls = crash_every_call(6, start, act, |(), after, place| {
+        let db = open(after).unwrap_or_else(|error| panic!("{place}: {error}"));
+        let oldest = db.oldest_epoch().unwrap();
+        let given = epochs(&db, oldest);
+        assert!(given.iter().copied().eq(oldest + 1..=db.epoch()), "{place}: {given:?} since {oldest}");
+        assert_eq!(db.view().unwrap().num_edges(), db.epoch(), "{place}");
+        db.verify(pool()).unwrap_or_else(|error| panic!("{place}: {error}"));
+        num_records += given.len();
+    });
+    assert!(num_calls > 40 && num_records > 500, "{num_calls} calls, {num_records} records");
 }

@@ -12,7 +12,7 @@ use anden_base::progress::{Progress, Silent};
 use anden_base::storage::Storage;
 use anden_engine::{Engine, ErrorKind, IdOrder, KeyScheme, LoadOptions, Result};
 use anden_graph::{GraphKind, WeightType};
-use anden_testkit::{FaultPlan, FaultStorage, scaled};
+use anden_testkit::{FaultPlan, FaultStorage, crash_every_call, scaled};
 
 use crate::loading::{DB, Input, InputEdge, Model, fixed_identity};
 
@@ -73,34 +73,13 @@ impl Load {
     }
 }
 
-/// Repeats `act` with a power cut at each of its calls to the disk. Gives `check` `num_disks` possible disks after each
-/// cut. The last run has no cut. Returns the number of calls.
-fn crash_every_call<T>(
-    num_disks: u64,
-    start: impl Fn() -> FaultStorage,
-    act: impl Fn(&FaultStorage) -> T,
-    mut check: impl FnMut(&T, &FaultStorage, &str),
-) -> u64 {
-    for call in 0.. {
-        let disk = start();
-        disk.set_plan(FaultPlan::CrashAt(call));
-        let answer = act(&disk);
-        for seed in 0..num_disks {
-            check(&answer, &disk.after_crash(call * num_disks + seed), &format!("call {call}, disk {seed}"));
-        }
-        if disk.num_calls() <= call {
-            return call;
-        }
-    }
-    unreachable!("each run makes calls without an end");
-}
-
 #[test]
 fn a_crash_at_any_call_leaves_everything_or_nothing() {
     for load in loads() {
         let (mut num_whole, mut num_none) = (0, 0);
-        let run = |disk: &FaultStorage| load.run(disk, &Silent).is_ok();
-        let num_calls = crash_every_call(num_disks(), FaultStorage::default, run, |&has_answered, after, place| {
+        let start = || (FaultStorage::default(), ());
+        let run = |disk: &FaultStorage, ()| load.run(disk, &Silent).is_ok();
+        let num_calls = crash_every_call(num_disks(), start, run, |&has_answered, after, place| {
             match Engine::open_in(Arc::new(after.clone()), Path::new(DB)) {
                 Ok(db) => {
                     load.check(&db);

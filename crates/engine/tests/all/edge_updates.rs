@@ -15,7 +15,7 @@ use anden_engine::{
 };
 use anden_graph::property::OwnedValue;
 use anden_graph::{Direction, Graph, GraphKind, WeightType, WeightedEdges};
-use anden_testkit::{FaultPlan, FaultStorage, ModelGraph, Random};
+use anden_testkit::{FaultStorage, ModelGraph, Random, crash_every_call};
 
 const DB: &str = "db";
 /// Keys are numbers below this.
@@ -624,8 +624,7 @@ fn crash_at_any_call_leaves_a_prefix_of_commits() {
     let pool = Pool::new(1).unwrap();
     for (seed, options) in kinds().into_iter().enumerate() {
         let (batches, shown) = scripted(options, seed as u64 + 100);
-        let (mut call, mut num_outcomes) = (0, BTreeSet::new());
-        loop {
+        let start = || {
             let disk = FaultStorage::default();
             let db = Engine::create_in(Arc::new(disk.clone()), Path::new(DB), options).unwrap();
             let of_both =
@@ -641,30 +640,29 @@ fn crash_at_any_call_leaves_a_prefix_of_commits() {
                 let gone = [Update::RemoveVertex(0.into()), Update::RemoveVertex(1.into())];
                 db.apply(&[&[first][..], &gone].concat(), Missing::Lenient, &pool).unwrap();
             }
-            disk.set_plan(FaultPlan::CrashAt(disk.num_calls() + call));
-            let mut num_answered = 0;
+            (disk, db)
+        };
+        let act = |_: &FaultStorage, db: Engine| {
             for (number, batch) in batches.iter().enumerate() {
                 if db.apply(batch, Missing::Lenient, &pool).is_err() || number == 2 && db.checkpoint(None).is_err() {
-                    break;
+                    return number;
                 }
-                num_answered = number + 1;
             }
-            let is_whole = num_answered == batches.len() && db.merge(MergeScope::All, &pool, &Silent).is_ok();
-            for of_disk in 0..2 {
-                let after = Engine::open_in(Arc::new(disk.after_crash(of_disk)), Path::new(DB)).unwrap();
-                let found = read(&after.view().unwrap());
-                let place = shown.iter().rposition(|shown| *shown == found);
-                let place = place.unwrap_or_else(|| panic!("{options:?}, call {call}: no state is {found:?}"));
-                assert!(place >= num_answered || shown[num_answered] == found, "{options:?}, call {call}: {place}");
-                after.verify(&pool).unwrap();
-                num_outcomes.insert(place);
-            }
-            call += 1;
-            if is_whole {
-                break;
-            }
-        }
-        assert!(num_outcomes.len() > 3 && call > 20, "{options:?}: {num_outcomes:?} after {call} calls");
+            // The power cut loses the answer.
+            drop(db.merge(MergeScope::All, &pool, &Silent));
+            batches.len()
+        };
+        let mut outcomes = BTreeSet::new();
+        let num_calls = crash_every_call(2, start, act, |&num_answered, disk, place| {
+            let after = Engine::open_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+            let found = read(&after.view().unwrap());
+            let number = shown.iter().rposition(|shown| *shown == found);
+            let number = number.unwrap_or_else(|| panic!("{options:?}, {place}: no state is {found:?}"));
+            assert!(number >= num_answered || shown[num_answered] == found, "{options:?}, {place}: {number}");
+            after.verify(&pool).unwrap();
+            outcomes.insert(number);
+        });
+        assert!(outcomes.len() > 3 && num_calls > 20, "{options:?}: {outcomes:?} after {num_calls} calls");
     }
 }
 

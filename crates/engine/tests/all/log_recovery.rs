@@ -13,7 +13,7 @@ use anden_engine::{
     Update,
 };
 use anden_graph::Graph;
-use anden_testkit::{FaultPlan, FaultStorage, Random, holds_within, scaled, wait_until};
+use anden_testkit::{FaultPlan, FaultStorage, Random, crash_every_call, holds_within, scaled, wait_until};
 
 use crate::hooked::HookedStorage;
 use crate::live_model::{Model, NUM_KEYS, Truth, kinds, read};
@@ -168,34 +168,30 @@ fn commits_survive_without_a_snapshot() {
 fn a_crash_at_any_call_loses_no_durable_commit() {
     let of_kinds = kinds().into_iter().take(3).enumerate();
     for (seed, options) in of_kinds {
-        let (mut call, mut num_states, mut numbers) = (0, 0, std::collections::BTreeSet::new());
-        loop {
+        let (mut num_states, mut numbers) = (0, std::collections::BTreeSet::new());
+        let start = || {
             let disk = FaultStorage::default();
-            let mut history = History::new(options, seed as u64 + 100);
             let database = create(&disk, options);
-            let first = disk.num_calls();
-            disk.set_plan(FaultPlan::CrashAt(first + call));
+            (disk, database)
+        };
+        let run = |_: &FaultStorage, database| {
+            let mut history = History::new(options, seed as u64 + 100);
             history.run(&database, 25, |_| Durability::Sync);
-            drop(database);
-            for of_disk in 0..num_disks() {
-                let place = format!("kind {seed}, call {call}, disk {of_disk}");
-                let after = disk.after_crash(of_disk);
-                let database = open(&after).unwrap_or_else(|error| panic!("{place}: {error}"));
-                numbers.insert(history.check(&database.view().unwrap(), &place));
-                // Later commits survive too.
-                database.apply(&[Update::AddVertex(history.truth.key(1))], Missing::Lenient, pool()).unwrap();
-                let expected = read(&database.view().unwrap());
-                let again = open(&kill(&after, database)).unwrap_or_else(|error| panic!("{place}, again: {error}"));
-                assert_eq!(read(&again.view().unwrap()), expected, "{place}, again");
-                num_states += 1;
-            }
-            if disk.num_calls() <= first + call {
-                break;
-            }
-            call += 1;
-        }
-        assert!(call > 60 && numbers.len() > 15, "{call} calls, {} different states", numbers.len());
-        println!("crash_every_call[log] kind {seed}: {call} calls, {num_states} disks");
+            history
+        };
+        let num_calls = crash_every_call(num_disks(), start, run, |history, after, place| {
+            let place = format!("kind {seed}, {place}");
+            let database = open(after).unwrap_or_else(|error| panic!("{place}: {error}"));
+            numbers.insert(history.check(&database.view().unwrap(), &place));
+            // Later commits survive too.
+            database.apply(&[Update::AddVertex(history.truth.key(1))], Missing::Lenient, pool()).unwrap();
+            let expected = read(&database.view().unwrap());
+            let again = open(&kill(after, database)).unwrap_or_else(|error| panic!("{place}, again: {error}"));
+            assert_eq!(read(&again.view().unwrap()), expected, "{place}, again");
+            num_states += 1;
+        });
+        assert!(num_calls > 60 && numbers.len() > 15, "{num_calls} calls, {} different states", numbers.len());
+        println!("crash_every_call[log] kind {seed}: {num_calls} calls, {num_states} disks");
     }
 }
 

@@ -12,7 +12,7 @@ use anden_engine::{
     repair_in,
 };
 use anden_graph::{Direction, Graph};
-use anden_testkit::{FaultPlan, FaultStorage, scaled};
+use anden_testkit::{FaultStorage, crash_every_call, scaled};
 
 const DB: &str = "db";
 const NEW: &str = "new";
@@ -189,23 +189,20 @@ fn a_writer_meanwhile_is_noticed() {
 
 #[test]
 fn an_interrupted_repair_leaves_nothing_or_all() {
-    let (whole, mut call) = (database(), 0);
-    loop {
-        let disk = whole.duplicate();
-        disk.set_plan(FaultPlan::CrashAt(disk.num_calls() + call));
-        let result = repair(&disk);
-        for seed in 0..scaled(3) {
-            let disk = disk.after_crash(seed * 1000 + call);
-            match Engine::open_in(Arc::new(disk.clone()), Path::new(NEW)) {
+    let whole = database();
+    let act = |disk: &FaultStorage, ()| repair(disk);
+    crash_every_call(
+        scaled(3),
+        || (whole.duplicate(), ()),
+        act,
+        |result, disk, place| {
+            let disk = Arc::new(disk.clone());
+            match Engine::open_in(disk.clone(), Path::new(NEW)) {
                 Ok(db) => assert_eq!(db.view().unwrap().num_edges(), NUM_APPENDED + NUM_COMMITS),
-                Err(error) => assert!(result.is_err() && error.kind() == ErrorKind::NotFound, "call {call}: {error}"),
+                Err(error) => assert!(result.is_err() && error.kind() == ErrorKind::NotFound, "{place}: {error}"),
             }
-            let db = Engine::open_read_only_in(Arc::new(disk), Path::new(DB)).unwrap();
+            let db = Engine::open_read_only_in(disk, Path::new(DB)).unwrap();
             assert_eq!(db.view().unwrap().num_edges(), NUM_APPENDED + NUM_COMMITS);
-        }
-        if result.is_ok() {
-            break;
-        }
-        call += 1;
-    }
+        },
+    );
 }

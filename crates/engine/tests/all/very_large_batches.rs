@@ -10,7 +10,7 @@ use anden_base::VertexId;
 use anden_base::parallel::Pool;
 use anden_engine::{Engine, Error, ErrorKind, GraphOptions, KeyScheme, Missing, Op, Result, SnapshotView, Update};
 use anden_graph::{Direction, Graph};
-use anden_testkit::{FaultPlan, FaultStorage};
+use anden_testkit::{FaultPlan, FaultStorage, crash_every_call};
 
 const DB: &str = "db";
 /// The checkpoint limit. With it, batches of more than [`MOST`] updates are very large.
@@ -126,25 +126,19 @@ fn very_large_batch_conflicts_with_earlier_reads() {
 /// A power cut at any call leaves the batch completely or not at all, and all earlier durable commits.
 #[test]
 fn crash_leaves_very_large_batch_whole_or_absent() {
-    let (mut call, mut num_whole, updates) = (0, 0, batch(MOST));
-    loop {
+    let (mut num_whole, updates) = (0, batch(MOST));
+    let start = || {
         let disk = FaultStorage::default();
-        let (db, pool) = create(&disk);
-        let first = disk.num_calls();
-        disk.set_plan(FaultPlan::CrashAt(first + call));
-        let is_answered = db.apply(&updates, Missing::Lenient, &pool).is_ok();
-        drop(db);
-        for of_disk in 0..3 {
-            let found = arcs(&open(&disk.after_crash(of_disk)).view().unwrap());
-            assert!(found == after() || (found == before() && !is_answered), "call {call}, disk {of_disk}: {found:?}");
-            num_whole += u32::from(found == after());
-        }
-        if disk.num_calls() <= first + call {
-            break;
-        }
-        call += 1;
-    }
-    assert!(call > 10 && num_whole > 3, "{call} calls, {num_whole} disks with all of it");
+        let created = create(&disk);
+        (disk, created)
+    };
+    let apply = |_: &FaultStorage, (db, pool): (Engine, Pool)| db.apply(&updates, Missing::Lenient, &pool).is_ok();
+    let num_calls = crash_every_call(3, start, apply, |&is_answered, disk, place| {
+        let found = arcs(&open(disk).view().unwrap());
+        assert!(found == after() || (found == before() && !is_answered), "{place}: {found:?}");
+        num_whole += u32::from(found == after());
+    });
+    assert!(num_calls > 10 && num_whole > 3, "{num_calls} calls, {num_whole} disks with all of it");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anden_base::parallel::Pool;
 use anden_snapshots::{Error, Store};
-use anden_testkit::{FaultPlan, FaultStorage, scaled};
+use anden_testkit::{FaultPlan, FaultStorage, crash_every_call, scaled};
 
 use crate::model::{Model, samples};
 
@@ -57,19 +57,15 @@ fn num_calls(model: &Model) -> u64 {
 fn a_crash_leaves_nothing_or_everything() {
     let pool = Pool::new(1).unwrap();
     for (name, model) in samples::all() {
-        let num_calls = num_calls(&model);
         let mut outcomes = Outcomes::default();
-        for at in 0..=num_calls {
-            let disk = FaultStorage::new(FaultPlan::CrashAt(at));
-            let answer = model.write(Arc::new(disk.clone()), path()).map(drop);
-            assert_eq!(answer.is_ok(), at == num_calls, "{name}: call {at}");
-            for seed in 0..num_disks() {
-                let before = outcomes.num_none;
-                let place = format!("{name}: call {at}, seed {seed}");
-                check_remains(&model, &disk.after_crash(seed), &pool, &mut outcomes, &place);
-                assert!(answer.is_err() || before == outcomes.num_none, "{place}: an answered database is gone");
-            }
-        }
+        let start = || (FaultStorage::default(), ());
+        let write = |disk: &FaultStorage, ()| model.write(Arc::new(disk.clone()), path()).is_ok();
+        let num_calls = crash_every_call(num_disks(), start, write, |&is_answered, disk, place| {
+            let before = outcomes.num_none;
+            let place = format!("{name}: {place}");
+            check_remains(&model, disk, &pool, &mut outcomes, &place);
+            assert!(!is_answered || before == outcomes.num_none, "{place}: an answered database is gone");
+        });
         assert!(outcomes.num_none > 0 && outcomes.num_whole >= num_disks(), "{name}: {outcomes:?}");
         println!(
             "crash_every_call[create+publish {name}]: {num_calls} calls, {} disks each: {outcomes:?}",
@@ -88,18 +84,12 @@ fn creation_over_leftovers_is_atomic_under_crashes() {
         let remains = FaultStorage::new(FaultPlan::CrashAt(first));
         assert!(model.write(Arc::new(remains.clone()), path()).is_err());
         let remains = remains.after_crash(first);
-        let whole = remains.duplicate();
-        model.write(Arc::new(whole.clone()), path()).unwrap();
-        num_calls += whole.num_calls();
-        for at in 0..whole.num_calls() {
-            let disk = remains.duplicate();
-            disk.set_plan(FaultPlan::CrashAt(at));
-            assert!(model.write(Arc::new(disk.clone()), path()).is_err());
-            for seed in 0..num_disks() {
-                let place = format!("first crash at call {first}, then {at}, seed {seed}");
-                check_remains(&model, &disk.after_crash(seed), &pool, &mut outcomes, &place);
-            }
-        }
+        let start = || (remains.duplicate(), ());
+        let write = |disk: &FaultStorage, ()| model.write(Arc::new(disk.clone()), path()).is_ok();
+        num_calls += crash_every_call(num_disks(), start, write, |_, disk, place| {
+            let place = format!("first crash at call {first}, then {place}");
+            check_remains(&model, disk, &pool, &mut outcomes, &place);
+        });
     }
     println!("crash_every_call[create over remains]: {num_calls} calls, {} disks each: {outcomes:?}", num_disks());
 }

@@ -10,7 +10,7 @@ use anden_base::progress::Silent;
 use anden_base::storage::Storage;
 use anden_graph::{GraphKind, StoredForm, StoredFormKey, WeightType};
 use anden_snapshots::{Error, GraphOptions, IndexInfo, IndexKind, KeyScheme, MergeScope, Result, Retention, Store};
-use anden_testkit::{FaultPlan, FaultStorage, Random, scaled};
+use anden_testkit::{FaultPlan, FaultStorage, Random, crash_every_call, scaled};
 
 use crate::model;
 use crate::model::past::{Content, Past, below};
@@ -228,21 +228,19 @@ impl Change {
 fn crash_leaves_old_or_new_state() {
     for change in changes() {
         let name = change.name;
-        let (num_before, num_calls) = change.num_calls();
         let (mut num_old, mut num_new) = (0, 0);
-        for at in 0..=num_calls {
+        let start = || {
             let disk = change.disk.duplicate();
             let store = open(&disk);
-            disk.set_plan(FaultPlan::CrashAt(num_before + at));
-            let answer = (change.act)(&store);
-            drop(store);
-            for seed in 0..num_disks() {
-                let place = format!("{name}: call {at} of {num_calls}, seed {seed}");
-                let is_after = change.check(&disk.after_crash(seed), &place);
-                assert!(is_after || answer.is_err(), "{place}: what was answered is gone");
-                (num_old, num_new) = (num_old + u64::from(!is_after), num_new + u64::from(is_after));
-            }
-        }
+            (disk, store)
+        };
+        let act = |_: &FaultStorage, store| (change.act)(&store);
+        let num_calls = crash_every_call(num_disks(), start, act, |answer, disk, place| {
+            let place = format!("{name}: {place}");
+            let is_after = change.check(disk, &place);
+            assert!(is_after || answer.is_err(), "{place}: what was answered is gone");
+            (num_old, num_new) = (num_old + u64::from(!is_after), num_new + u64::from(is_after));
+        });
         let can_differ = change.before.numbers() != change.after.numbers();
         let can_differ =
             can_differ || ["index", "drop of an index", "preparation", "merge with a preparation"].contains(&name);

@@ -223,7 +223,7 @@ fn replaced_segment_gets_no_mark() {
 /// A power cut at every call of commits, certificates, rollbacks and a new segment.
 #[test]
 fn crash_around_certificates_loses_no_synced_record() {
-    let act = |disk: &FaultStorage| -> (u64, u64) {
+    let act = |disk: &FaultStorage, ()| -> (u64, u64) {
         let (mut answered, mut asked) = (0, 0);
         let mut run = || -> Result<()> {
             let (log, _, _) = open(disk, 0)?;
@@ -254,25 +254,17 @@ fn crash_around_certificates_loses_no_synced_record() {
         (answered, asked)
     };
     let (mut num_states, mut num_whole) = (0, 0);
-    for call in 0.. {
-        let disk = Scene::new().disk.duplicate();
-        disk.set_plan(FaultPlan::CrashAt(call));
-        let (answered, asked) = act(&disk);
-        for seed in 0..24 {
-            let after = disk.after_crash(seed);
-            // The first opening cuts and certifies; the second must find the same.
-            for round in 0..2 {
-                let found = open(&after, 0).map(|(_, _, groups)| groups.len() as u64);
-                let found = found.unwrap_or_else(|error| panic!("call {call}, disk {seed}, round {round}: {error}"));
-                assert!((answered..=asked).contains(&found), "call {call}, disk {seed}: {found} of {answered}");
-                num_whole += u64::from(found == 9);
-            }
-            num_states += 1;
+    let start = || (Scene::new().disk.duplicate(), ());
+    crash_every_call(24, start, act, |&(answered, asked), after, place| {
+        // The first opening cuts and certifies; the second must find the same.
+        for round in 0..2 {
+            let found = open(after, 0).map(|(_, _, groups)| groups.len() as u64);
+            let found = found.unwrap_or_else(|error| panic!("{place}, round {round}: {error}"));
+            assert!((answered..=asked).contains(&found), "{place}: {found} of {answered}");
+            num_whole += u64::from(found == 9);
         }
-        if disk.num_calls() <= call {
-            break;
-        }
-    }
+        num_states += 1;
+    });
     println!("crash_every_call[certificates]: {num_states} disks");
     assert!(num_states > 500 && num_whole > 0, "{num_states} states, {num_whole} whole");
 }
@@ -287,17 +279,16 @@ fn crash_during_recovery_keeps_the_answered_prefix() {
     (3..=5).for_each(|epoch| scene.log.append(epoch, &[epoch as u8; 900], LATER).unwrap());
     for first in 0..30 {
         let crashed = scene.disk.after_crash(first);
-        for call in 0.. {
-            let disk = crashed.duplicate();
-            disk.set_plan(FaultPlan::CrashAt(call));
-            let _ = open(&disk, 0);
-            for seed in 0..6 {
-                let found = open(&disk.after_crash(seed), 0).map(|(_, _, groups)| groups.len());
-                assert!(matches!(found, Ok(2..=5)), "disk {first}, call {call}, disk {seed}: {found:?}");
-            }
-            if disk.num_calls() <= call {
-                break;
-            }
-        }
+        // The power cut loses the answer.
+        let act = |disk: &FaultStorage, ()| drop(open(disk, 0));
+        crash_every_call(
+            6,
+            || (crashed.duplicate(), ()),
+            act,
+            |(), after, place| {
+                let found = open(after, 0).map(|(_, _, groups)| groups.len());
+                assert!(matches!(found, Ok(2..=5)), "disk {first}, {place}: {found:?}");
+            },
+        );
     }
 }

@@ -441,7 +441,7 @@ fn work_on(client: &Client, place: &str) {
 #[test]
 fn a_crash_at_any_call_leaves_whole_indexes() {
     for workload in workloads() {
-        let run = |disk: &FaultStorage| match Client::open(disk, workload.before.clone()) {
+        let run = |disk: &FaultStorage, ()| match Client::open(disk, workload.before.clone()) {
             Err(failed) => failed.1,
             Ok(client) => {
                 // The power cut loses the answer.
@@ -453,7 +453,7 @@ fn a_crash_at_any_call_leaves_whole_indexes() {
         let (mut num_states, mut num_disks) = (0, 0_u64);
         let num_calls = crash_every_call(
             scaled(NUM_DISKS),
-            || workload.disk.duplicate(),
+            || (workload.disk.duplicate(), ()),
             run,
             |history, disk, place| {
                 let place = format!("{}: {place}", workload.name);
