@@ -60,28 +60,30 @@ fn back_up(database: &Engine, target: &Path) -> Result<(f64, u64)> {
     Ok((time, num_bytes))
 }
 
-/// Backups in turn with copies of the same directory, both on the disk at their end.
+/// Copies the same directory, on the disk at the end, to `target`. Returns its seconds.
+fn copy(setting: &Setting, target: &Path) -> Result<f64> {
+    let (time, done) = seconds(|| -> Result<()> {
+        copy_files(&directory(setting), target)?;
+        for file in std::fs::read_dir(target)? {
+            std::fs::File::open(file?.path())?.sync_all()?;
+        }
+        Ok(())
+    });
+    done?;
+    std::fs::remove_dir_all(target)?;
+    Ok(time)
+}
+
+/// Backups in turn with copies.
 fn copies(setting: &Setting, database: &Engine, num_pairs: usize, report: &mut Report) -> Result<()> {
-    let (target, copy) = (setting.scratch.join("upkeep.backup"), setting.scratch.join("upkeep.copy"));
+    let (target, other) = (setting.scratch.join("upkeep.backup"), setting.scratch.join("upkeep.copy"));
     let mut num_bytes = 0;
     let ours = |_| -> Result<f64> {
         let (time, copied) = back_up(database, &target)?;
         num_bytes = copied;
         Ok(time)
     };
-    let other = |_| -> Result<f64> {
-        let (time, done) = seconds(|| -> Result<()> {
-            copy_files(&directory(setting), &copy)?;
-            for file in std::fs::read_dir(&copy)? {
-                std::fs::File::open(file?.path())?.sync_all()?;
-            }
-            Ok(())
-        });
-        done?;
-        std::fs::remove_dir_all(&copy)?;
-        Ok(time)
-    };
-    let pairs = Pairs::alternate(num_pairs, ours, other)?;
+    let pairs = Pairs::alternate(num_pairs, ours, |_| copy(setting, &other))?;
     let bound = format!("{}; {:.0} MB", at_most(1.25, pairs.ratio().0), num_bytes as f64 / 1e6);
     report.line(Line::compared("full backup", &pairs, "copy and sync", bound));
     Ok(())
@@ -104,7 +106,8 @@ fn committer<'a>(setting: &'a Setting, database: &'a Engine, first: u64) -> Clie
     })
 }
 
-/// Commits to the same database with and without backups one after the other.
+/// Commits to the same database with and without backups one after the other, and with and without copies of its
+/// files: a copy shows what any reader and writer of that many bytes costs on the machine.
 fn commits_beside_backups(
     setting: &Setting,
     database: &Engine,
@@ -113,31 +116,39 @@ fn commits_beside_backups(
 ) -> Result<()> {
     database.set_durability(Durability::batched());
     let target = setting.scratch.join("upkeep.beside");
-    let (mut next, mut num_backups) = (0, 0);
-    let mut measure = |has_backups: bool| -> Result<f64> {
+    let mut next = 0;
+    let mut measure = |work: Option<&(dyn Fn() -> Result<f64> + Sync)>| -> Result<(f64, usize)> {
         let mut clients = vec![committer(setting, database, next)];
-        if has_backups {
-            clients.push(Box::new(|clock: &Clock<'_>| {
-                let mut num_done = 0;
+        clients.extend(work.map(|work| -> Client<'_, Vec<f64>> {
+            Box::new(move |clock: &Clock<'_>| {
+                let mut times = Vec::new();
                 while clock.is_running() {
-                    back_up(database, &target)?;
-                    num_done += 1;
+                    times.push(work()?);
                 }
-                Ok(vec![0.0; num_done])
-            }));
-        }
+                Ok(times)
+            })
+        }));
         let (done, seconds) = side_by_side(clients, time)?;
         next += done[0].len() as u64;
-        num_backups += done.get(1).map_or(0, Vec::len);
-        Ok(seconds / done[0].len().max(1) as f64)
+        Ok((seconds / done[0].len().max(1) as f64, done.get(1).map_or(0, Vec::len)))
     };
-    let mut pairs = Pairs::default();
+    let backup = || Ok(back_up(database, &target)?.0);
+    let copy = || copy(setting, &target);
+    let (mut beside_backups, mut beside_copies) = (Pairs::default(), Pairs::default());
+    let (mut num_backups, mut num_copies) = (0, 0);
     for _ in 0..num_pairs {
-        let without = measure(false)?;
-        pairs.push(measure(true)?, without);
+        let without = measure(None)?.0;
+        let (beside, num) = measure(Some(&backup))?;
+        beside_backups.push(beside, without);
+        num_backups += num;
+        let (beside, num) = measure(Some(&copy))?;
+        beside_copies.push(beside, without);
+        num_copies += num;
     }
-    let bound = format!("{}; {num_backups} backups", at_most(1.11, pairs.ratio().0));
-    report.line(Line::compared("a commit beside backups, batched", &pairs, "without", bound));
+    let bound = format!("{}; {num_backups} backups", at_most(1.11, beside_backups.ratio().0));
+    report.line(Line::compared("a commit beside backups, batched", &beside_backups, "without", bound));
+    let bound = format!("{num_copies} copies");
+    report.line(Line::compared("a commit beside copies, batched", &beside_copies, "without", bound));
     Ok(())
 }
 
