@@ -8,11 +8,14 @@ use std::sync::Arc;
 use super::disk::{DiskDirectory, ReadMode};
 use super::{DiskStorage, Storage};
 use crate::mapped::FileBytes;
+use crate::memory::{available, available_now};
 use crate::size::{size_at_least, size_at_most};
 use crate::{Error, Result};
 
 /// Maximum number of bytes that one call reads.
 const CALL_BYTES: usize = 1 << 20;
+/// A file of this many bytes is small beside the memory of any machine.
+const SMALL_BYTES: u64 = 64 << 10;
 
 /// The file system of the machine. Reads files to memory with `pread` instead of mapping them.
 ///
@@ -37,12 +40,18 @@ impl Storage for CalledStorage {
 
 /// Reads the bytes of an open file by calls.
 pub(super) fn read_called(file: &File, path: &Path) -> Result<FileBytes> {
-    // Not a cached answer: files read within the last tenth of a second must count.
-    read_open(file, path, crate::memory::available_now())
+    read_open(file, path, free_for)
 }
 
-fn read_open(file: &File, path: &Path, available: u64) -> Result<FileBytes> {
+/// The free memory for a file of `len` bytes. Files read within the last tenth of a second must count, which a cached
+/// answer leaves out, but small ones are not worth the reads of a current one.
+fn free_for(len: u64) -> u64 {
+    if len <= SMALL_BYTES { available() } else { available_now() }
+}
+
+fn read_open(file: &File, path: &Path, free_for: impl FnOnce(u64) -> u64) -> Result<FileBytes> {
     let len = file.metadata().map_err(|e| Error::io("look at", path, e))?.len();
+    let available = free_for(len);
     if len > available {
         let (needed, free) = (size_at_least(len), size_at_most(available));
         let what = format!("reading it without a map takes {needed} of memory, and {free} are free");
@@ -79,7 +88,7 @@ mod tests {
         std::fs::write(&path, &content).unwrap();
         assert_eq!(CalledStorage.read(&path).unwrap().as_slice(), content);
         let file = File::open(&path).unwrap();
-        let error = read_open(&file, &path, 1 << 20).unwrap_err().to_string();
+        let error = read_open(&file, &path, |_| 1 << 20).unwrap_err().to_string();
         assert!(
             error.contains("anden-called-") && error.contains("takes 2.1 MiB of memory, and 1.0 MiB are free"),
             "{error}"
@@ -88,10 +97,10 @@ mod tests {
         assert!(CalledStorage.read(&path).unwrap_err().to_string().contains("anden-called-"));
         // A directory can be opened, but reading it fails.
         let folder = std::env::temp_dir();
-        let error = read_open(&File::open(&folder).unwrap(), &folder, u64::MAX).unwrap_err().to_string();
+        let error = read_open(&File::open(&folder).unwrap(), &folder, |_| u64::MAX).unwrap_err().to_string();
         assert!(error.contains("from byte 0 on"), "{error}");
         let empty = File::open("/dev/null").unwrap();
-        assert!(read_open(&empty, "null".as_ref(), 0).unwrap().is_empty());
+        assert!(read_open(&empty, "null".as_ref(), |_| 0).unwrap().is_empty());
     }
 
     #[test]
