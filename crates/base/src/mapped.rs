@@ -3,7 +3,8 @@
 //! # The contract of a mapped file
 //! A map shows the *current* content of its file. Anden writes a file under a temporary name, syncs it, renames it,
 //! and never writes to it again, so Anden never changes a map. Other processes can:
-//! - Truncate the file: a later read ends with `SIGBUS`.
+//! - Truncate the file: a later read ends with `SIGBUS`. Up to the end of the page in which the file now ends, reads
+//!   return zeros. Small files are read to memory rather than mapped, so that this never concerns most of a file.
 //! - Write to the file: reads return other bytes. Typed slices survive this, because every bit pattern of their element
 //!   type is valid. Unchecked reads survive it, because targets are checked where they are used as indexes.
 //!

@@ -17,6 +17,16 @@ const CALL_BYTES: usize = 1 << 20;
 /// A file of this many bytes is small beside the memory of any machine.
 const SMALL_BYTES: u64 = 64 << 10;
 
+/// Whether a file is read rather than mapped in any case. A map of a file that another process truncates shows zeros up
+/// to the end of its last page, where small files have most of their bytes.
+pub(super) fn is_small(file: &File, path: &Path) -> Result<bool> {
+    Ok(len_of(file, path)? <= SMALL_BYTES)
+}
+
+fn len_of(file: &File, path: &Path) -> Result<u64> {
+    Ok(file.metadata().map_err(|e| Error::io("look at", path, e))?.len())
+}
+
 /// The file system of the machine. Reads files to memory with `pread` instead of mapping them.
 ///
 /// A failing disk or a truncated file then causes an error with path and offset, where a map would end the process.
@@ -50,7 +60,7 @@ fn free_for(len: u64) -> u64 {
 }
 
 fn read_open(file: &File, path: &Path, free_for: impl FnOnce(u64) -> u64) -> Result<FileBytes> {
-    let len = file.metadata().map_err(|e| Error::io("look at", path, e))?.len();
+    let len = len_of(file, path)?;
     let available = free_for(len);
     if len > available {
         let (needed, free) = (size_at_least(len), size_at_most(available));

@@ -14,7 +14,7 @@ use rustix::fs::StatxFlags;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat};
 
 use super::byte_lock::{self, ByteLock};
-use super::called::read_called;
+use super::called::{is_small, read_called};
 use super::{ByteLocks, FileIdentity, FileStamp, HeldFile, LockHolder, Storage, StorageFile, StorageLock};
 use crate::mapped::FileBytes;
 use crate::process::Birthplace;
@@ -211,8 +211,8 @@ impl Storage for DiskDirectory {
     fn read(&self, path: &Path) -> Result<FileBytes> {
         let file = self.open_regular("open", path, OFlags::RDONLY)?;
         match self.read_mode {
-            ReadMode::Mapped => FileBytes::map(&file).map_err(|e| Error::io("map", path, e)),
-            ReadMode::Called => read_called(&file, path),
+            ReadMode::Mapped if !is_small(&file, path)? => FileBytes::map(&file).map_err(|e| Error::io("map", path, e)),
+            _ => read_called(&file, path),
         }
     }
 

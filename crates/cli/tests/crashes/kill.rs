@@ -9,7 +9,7 @@ use anden::{Database, OpenOptions};
 use anden_testkit::{Random, scaled, wait_until};
 
 use crate::indexed::{create_indexed, line, num_lines};
-use crate::writer::{Writer, anden, create, edge_line, num_edges};
+use crate::writer::{Writer, anden, create, create_path, edge_line, num_edges};
 
 /// The line with this number.
 type Line = fn(u64) -> String;
@@ -139,7 +139,9 @@ fn the_log_that_a_killed_writer_left_is_shown() {
 fn truncated_mapped_files_lose_no_commit() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("db");
-    create(&database);
+    // Enough that the files are mapped.
+    const NUM_EDGES: u64 = 40_000;
+    create_path(&database, NUM_EDGES);
     let mut reader = anden();
     reader.arg("run").arg(&database).args(["pagerank", "--repeat", "1000000", "--quiet"]);
     let mut reader = reader.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -148,7 +150,7 @@ fn truncated_mapped_files_lose_no_commit() {
         assert!(reader.try_wait().unwrap().is_none(), "it reads for long");
         std::fs::read_to_string(&maps).is_ok_and(|maps| maps.contains("/base-"))
     });
-    let mut writer = Writer::apply(&database, &["--batch", "1", "--checkpoint-every", "1000"], 1);
+    let mut writer = Writer::apply(&database, &["--batch", "1", "--checkpoint-every", "1000"], NUM_EDGES);
     assert!(writer.wait_for_answer());
     // Mapped pages become unreadable, as after a disk failure.
     let names = std::fs::read_dir(&database).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());

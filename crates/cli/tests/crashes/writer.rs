@@ -20,8 +20,14 @@ pub fn anden() -> Command {
 
 /// Creates a database with one edge, from 0 to 1.
 pub fn create(database: &Path) {
+    create_path(database, 1);
+}
+
+/// Creates a database with edges from each number below `num_edges` to the next.
+pub fn create_path(database: &Path, num_edges: u64) {
     let input = database.with_extension("txt");
-    std::fs::write(&input, "0 1\n").unwrap();
+    let edges: String = (0..num_edges).map(|number| format!("{number} {}\n", number + 1)).collect();
+    std::fs::write(&input, edges).unwrap();
     let made = anden().args(["load", "--quiet", "--ids", "dense"]).arg(database).arg(&input).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }

@@ -132,7 +132,10 @@ fn snapshots_are_compared_where_the_log_is_lost() {
 
 #[test]
 fn shortened_file_ends_program_with_a_message() {
-    let scene = Scene::with_small(&[]);
+    let scene = Scene::new();
+    // Enough that the files are mapped.
+    scene.write("edges.txt", (0..40_000).map(|number| format!("{number} {}\n", number + 1)).collect::<String>());
+    scene.anden(&["load", "db", "edges.txt", "--quiet"]).succeeded();
     let arguments = ["apply", "db", "-", "--batch", "1", "--durability", "batched", "--acks", "-"];
     let mut command = scene.command(&arguments);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
