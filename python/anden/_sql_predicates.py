@@ -36,7 +36,8 @@ PATTERNS = {"~~": "LIKE", "!~~": "NOT LIKE"}
 INTEGER_RANGES = {"Int64": (-(1 << 63), (1 << 63) - 1), "UInt64": (0, (1 << 64) - 1)}
 INTEGERS = {f"{sign}{size}" for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")}
 NUMBERS = INTEGERS | {"DECIMAL", "FLOAT", "DOUBLE"}
-#: DuckDB's types of constants, without parameters, that compare with columns of an Arrow type.
+#: DuckDB's types of constants, without parameters, that compare with columns of an Arrow type. Predicates compare the
+#: text of a list, and DuckDB its items, so columns of lists are compared by DuckDB alone.
 COMPARED = {
     "Boolean": {"BOOLEAN"},
     "Int64": INTEGERS,

@@ -200,7 +200,8 @@ def from_networkx(
     """Make a database from a graph of NetworkX, with its nodes and attributes.
 
     Nodes are keys: integers from 0 on, or text. Other nodes become text. The attribute ``weight`` of the edges is the
-    weight if every edge has it. Attributes whose values are of one type are properties; others are left out.
+    weight if every edge has it. Attributes whose values are of one type are properties, as are lists whose items are;
+    others are left out.
 
     Examples
     --------
@@ -254,7 +255,7 @@ def to_scipy(view: View, *, weights: bool = True) -> scipy.sparse.csr_array:
 
 
 def to_networkx(view: View) -> networkx.Graph[Any]:
-    """The graph as a graph of NetworkX: nodes are keys, weights and properties are attributes."""
+    """The graph as a graph of NetworkX: nodes are keys, weights and properties are attributes, lists among them."""
     import networkx
 
     kinds = {
@@ -334,7 +335,10 @@ def _attributes(rows: list[dict[str, Any]], reserved: set[str]) -> dict[str, lis
     for name in names:
         values = [row.get(name) for row in rows]
         kinds = {type(value) for value in values if value is not None}
-        if kinds <= {int, float} or (len(kinds) == 1 and kinds <= {str, bool, bytes}):
+        is_listed = bool(kinds) and kinds <= {list, tuple}
+        if is_listed:
+            kinds = {type(item) for value in values if value is not None for item in value if item is not None}
+        if kinds <= {int, float} or (len(kinds) == 1 and kinds <= ({str, bool} if is_listed else {str, bool, bytes})):
             columns[name] = values
     return columns
 

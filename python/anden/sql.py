@@ -299,13 +299,13 @@ class _Statement:
             self._narrow_to(scan, f" WHERE {predicate}", scan.rows().filter(predicate))
 
     def _saves(self, scan: _Scan, used: set[str]) -> bool:
-        """Whether a predicate on these columns spares the reading of others, or of text, which DuckDB would copy.
+        """Whether a predicate on these columns spares the reading of others, or of text and lists, which are copied.
 
         Numbers that are read anyway are compared faster by DuckDB.
         """
         types = scan.rows().types
         wanted = {name for name in types if self.columns is None or name.lower() in self.columns}
-        return bool(wanted - used) or any("Utf8" in types[name] for name in used)
+        return bool(wanted - used) or any("Utf8" in types[name] or "List" in types[name] for name in used)
 
     def _narrow_to(self, scan: _Scan, suffix: str, table: Table) -> None:
         made = self._register(f"{scan.name}{scan.version}{suffix}", lambda: self._projected(table))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
+import math
 from pathlib import Path
 from typing import Any
 
@@ -199,3 +201,68 @@ def test_lists_come_back_as_lists() -> None:
     assert g.edges_between(2, 3)[0]["tags"] == []
     assert g.edge_properties == {"tags": "string[]", "sizes": "i64[]"}
     assert g.edge_property("sizes").tolist() == [[1, 2], None]
+
+
+def test_lists_leave_as_lists(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    days = [[datetime.date(2024, 2, 29), None], None, []]
+    times = [[datetime.datetime(2024, 2, 29, 12, 30, tzinfo=datetime.timezone.utc)], [], None]
+    columns = {
+        "tags": [["a;b", None, ""], [], None],
+        "sizes": [[1, -2], None, []],
+        "shares": [[0.5, math.inf], [None], None],
+        "flags": [[True, False], None, []],
+        "days": days,
+        "times": times,
+    }
+    table = pa.table({"source": [1, 2, 3], "target": [2, 3, 4], **columns})
+    db = anden.from_arrow(table)
+    edges = db.view().edges()
+    assert (edges.types["tags"], edges.types["sizes"]) == ("LargeList(LargeUtf8)", "LargeList(Int64)")
+    found = edges.to_arrow()
+    assert {name: found[name].to_pylist() for name in columns} == columns
+    assert pa.types.is_large_list(found.schema.field("days").type)
+    assert edges.to_numpy()["tags"].tolist() == columns["tags"]
+    assert [row for batch in edges for row in batch.to_numpy()["sizes"].tolist()] == columns["sizes"]
+    # A predicate compares the text of a list, also in memory.
+    for rows in (edges, db.view().edges_from(1)):
+        assert rows.filter("tags = '[\"a;b\",null,\"\"]'").to_numpy()["source"].tolist() == [1]
+        assert rows.filter("tags = '[]'").num_rows == (1 if rows is edges else 0)
+    assert "a;b" in edges._repr_html_()
+    again = anden.from_arrow(edges).view()
+    assert again.edge_properties == db.view().edge_properties
+    pq = pytest.importorskip("pyarrow.parquet")
+    db.view().export(tmp_path / "edges.parquet")
+    stored = pq.read_table(tmp_path / "edges.parquet")
+    assert {name: stored[name].to_pylist() for name in columns} == columns
+    assert pa.types.is_list(stored.schema.field("tags").type)
+    db.view().export(tmp_path / "graph.arrow")
+    loaded = anden.load(None, tmp_path / "graph.arrow").view()
+    assert loaded.edge_properties == db.view().edge_properties
+    assert loaded.edge_property("times").tolist() == columns["times"]
+
+
+def test_lists_leave_as_lists_in_frames() -> None:
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"source": [1, 2], "target": [2, 3], "tags": [["a", "b"], []]})
+    view = anden.from_pandas(frame).view()
+    assert view.edge_properties == {"tags": "string[]"}
+    assert [list(tags) for tags in view.to_pandas()["tags"]] == [["a", "b"], []]
+    pl = pytest.importorskip("polars")
+    assert view.to_polars()["tags"].to_list() == [["a", "b"], []]
+    assert view.to_polars().schema["tags"] == pl.List(pl.String)
+
+
+def test_changed_lists_are_lists() -> None:
+    db = anden.create(None)
+    with db.transaction() as tx:
+        tx.set(1, "tags", ["a"])
+        tx.set(1, "name", "[]")
+    db.checkpoint()
+    with db.transaction() as tx:
+        tx.set(1, "tags", ["a", None])
+        tx.set(1, "name", "x")
+    db.checkpoint()
+    changes = {change["name"]: (change["old"], change["new"]) for change in db.diff(1, 2).changed_properties()}
+    assert changes == {"tags": (["a"], ["a", None]), "name": ("[]", "x")}

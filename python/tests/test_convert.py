@@ -188,6 +188,34 @@ def test_graphs_of_networkx_come_back(kind: str) -> None:
     )
 
 
+def test_lists_of_networkx_come_back() -> None:
+    nx = pytest.importorskip("networkx")
+    graph = nx.DiGraph()
+    graph.add_node(1, tags=["a", None], sizes=[1, 2], odd=[1, "a"], nested=[[1]])
+    graph.add_node(2, tags=[], sizes=[3, 4])
+    graph.add_edge(1, 2, shares=[1, 0.5])
+    view = anden.from_networkx(graph).view()
+    assert view.vertex_properties == {"tags": "string[]", "sizes": "i64[]"}
+    back = view.to_networkx()
+    assert dict(back.nodes(data=True)) == {
+        1: {"tags": ["a", None], "sizes": [1, 2]},
+        2: {"tags": [], "sizes": [3, 4]},
+    }
+    assert list(back.edges(data=True)) == [(1, 2, {"shares": [1.0, 0.5]})]
+
+
+def test_columns_may_hold_lists() -> None:
+    properties = {"tags": [["a"], None, ()], "sizes": [[1], [2.5], [None]], "none": [[], [], []]}
+    view = anden.from_numpy([1, 2, 3], [2, 3, 4], properties=properties).view()
+    assert view.edge_properties == {"tags": "string[]", "sizes": "f64[]", "none": "string[]"}
+    assert view.edge_property("tags").tolist() == [["a"], None, []]
+    assert view.edge_property("sizes").tolist() == [[1.0], [2.5], [None]]
+    refused: list[tuple[list[Any], str]] = [([["a"], [1], []], "'x' holds lists of"), ([["a"], "b", []], "'x' holds")]
+    for values, text in refused:
+        with pytest.raises(TypeError, match=text):
+            anden.from_numpy([1, 2, 3], [2, 3, 4], properties={"x": values})
+
+
 def sorted_ends(edge: tuple[str, str, dict[str, Any]]) -> tuple[Any, ...]:
     return (*sorted(edge[:2]), sorted(edge[2].items()))
 

@@ -246,13 +246,15 @@ def test_graphar_agrees_with_pyarrow(tmp_path: Path) -> None:
     pa: Any = pytest.importorskip("pyarrow")
     pq: Any = pytest.importorskip("pyarrow.parquet")
     edges = pa.table({"source": ["a", "c"], "target": ["b", "c"], "weight": [0.5, 1.5], "type": ["knows", "likes"]})
-    vertices = pa.table({"id": ["a", "b", "c"], "labels": ["Person", "Person", "Post"], "age": [30, None, 1]})
-    view = anden.load(None, edges, vertices=vertices, weights=True, ids="string").view()
+    tags = [["x", None], [], None]
+    vertices = {"id": ["a", "b", "c"], "labels": ["Person", "Person", "Post"], "age": [30, None, 1], "tags": tags}
+    view = anden.load(None, edges, vertices=pa.table(vertices), weights=True, ids="string").view()
     folder = tmp_path / "graph"
     assert view.export(folder, format="graphar") == 2
     people = pq.ParquetFile(folder / "vertex/Person/properties/chunk0").read().to_pydict()
     assert (people["_graphArVertexIndex"], people["labels"]) == ([0, 1], ["Person"] * 2)
     assert dict(zip(people["id"], people["age"], strict=True)) == {"a": 30, "b": None}
+    assert dict(zip(people["id"], people["tags"], strict=True)) == {"a": ["x", None], "b": []}
     lists = folder / "edge/Person_knows_Person/ordered_by_source"
     ends = pq.ParquetFile(lists / "adj_list/part0/chunk0").read().to_pydict()
     assert [people["id"][ends[f"_graphAr{end}Index"][0]] for end in ("Src", "Dst")] == ["a", "b"]

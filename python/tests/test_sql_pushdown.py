@@ -379,3 +379,24 @@ def test_filter_of_tables(payments: anden.View) -> None:
         edges.filter("amount * 9223372036854775807 > 5").to_numpy()
     with pytest.raises(TypeError):
         edges.filter(7)  # type: ignore[arg-type]
+
+
+def test_conditions_on_lists_are_those_of_duckdb() -> None:
+    tags = [["a", "b"], [], None, ["b"]]
+    ends = {"source": [1, 2, 3, 4], "target": [2, 3, 4, 5], "size": [1, 2, 3, 4]}
+    view = anden.from_arrow(pyarrow.table({**ends, "tags": tags})).view()
+
+    def sources(condition: str) -> list[int]:
+        return [row[0] for row in view.sql(f"SELECT source FROM edges WHERE {condition} ORDER BY source").fetchall()]
+
+    assert sources("tags IS NULL") == [3]
+    assert sources("tags IS NOT NULL AND size > 1") == [2, 4]
+    assert sources("list_contains(tags, 'b')") == [1, 4]
+    assert sources("tags = ['b']") == [4]
+    assert sources("tags <> ['b'] AND source < 3") == [1, 2]
+    assert sources("tags IN (['b'], ['a', 'b'])") == [1, 4]
+    assert sources("tags[1] = 'a'") == [1]
+    assert sources("len(tags) = 0") == [2]
+    assert view.sql("SELECT tags FROM edges ORDER BY source").fetchall() == [(value,) for value in tags]
+    found = view.sql("SELECT tag, count(*) FROM (SELECT unnest(tags) AS tag FROM edges) GROUP BY tag ORDER BY tag")
+    assert found.fetchall() == [("a", 1), ("b", 2)]

@@ -4,7 +4,7 @@ mod across;
 
 use anden_base::VertexId;
 use anden_engine::{ChangedArc, EdgeChanges};
-use anden_graph::property::{OwnedValue, PropertyValue};
+use anden_graph::property::{OwnedValue, PropertyType, PropertyValue};
 use anden_graph::{Graph, GraphKind, Weight, WeightType, WeightedEdges};
 use anden_snapshots::SnapshotView;
 
@@ -285,6 +285,15 @@ impl Diff {
                 Ok(DiffProperty { vertex, name, old: old.as_value(), new: new.as_value() })
             })
         })
+    }
+
+    /// The type of a vertex property in the second snapshot, or else in the first; `None` if both lack it.
+    pub fn property_type(&self, name: &str) -> Option<PropertyType> {
+        let found = |view: &SnapshotView| {
+            let schema = view.properties().schema();
+            schema.find(name).and_then(|place| schema.get(place)).map(|(_, found)| found)
+        };
+        found(&self.to_view).or_else(|| found(&self.from_view))
     }
 
     /// The vertices that only the second snapshot has, in ascending order of ids.

@@ -11,7 +11,8 @@ use crate::{Result, View};
 
 pub use anden_engine::{IndexInfo, IndexKind, NewValue};
 pub use anden_graph::property::{
-    ItemType, OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue, parse_list, push_list,
+    ColumnBuilder, ItemType, OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue, parse_list,
+    push_list,
 };
 pub use anden_snapshots::KeyRef;
 

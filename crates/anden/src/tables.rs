@@ -26,6 +26,8 @@ use crate::{Error, KeyScheme, Result, View};
 /// The selected columns of a table.
 struct Chosen<F> {
     fields: Vec<F>,
+    /// The types of the columns in batches.
+    types: Vec<PropertyType>,
     schema: SchemaRef,
 }
 
@@ -50,21 +52,32 @@ impl<F> Chosen<F> {
     }
 
     fn of_fields(names: &[&str], fields: Vec<F>, type_of: impl Fn(&F) -> PropertyType) -> Self {
-        // An empty column tells the Arrow type, so the mapping of types exists once.
-        let arrow_type = |field: &F| PropertyColumn::nulls(type_of(field), 0).array().data_type().clone();
-        // Every field is nullable, because a vertex or an edge may lack any property.
-        let schema = names.iter().zip(&fields).map(|(name, field)| Field::new(*name, arrow_type(field), true));
-        let schema = Arc::new(Schema::new(schema.collect::<Vec<_>>()));
-        Self { fields, schema }
+        let types: Vec<PropertyType> = fields.iter().map(type_of).collect();
+        let schema = schema_of(names.iter().copied(), &types);
+        Self { fields, types, schema }
+    }
+
+    /// Makes batches hold lists as their texts. Returns the types of the columns.
+    fn keep_texts(&mut self) -> Vec<PropertyType> {
+        let stored: Vec<PropertyType> = self.types.iter().map(|property_type| property_type.stored()).collect();
+        self.schema = schema_of(self.schema.fields().iter().map(|field| &field.name()[..]), &stored);
+        std::mem::replace(&mut self.types, stored)
     }
 
     /// Makes a record batch of these columns.
     fn batch(&self, columns: Vec<PropertyColumn>) -> Result<RecordBatch> {
         // All batches of a table have one schema, so strings are stored without a dictionary.
-        let arrays: Vec<ArrayRef> = columns.iter().map(|column| column.without_dictionary().array().clone()).collect();
+        let array = |(column, &found): (&PropertyColumn, &PropertyType)| column.without_dictionary().array_of(found);
+        let arrays = columns.iter().zip(&self.types).map(array).collect::<Result<Vec<ArrayRef>, _>>()?;
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
         batch.map_err(|error| Error::Internal(format!("cannot make a batch of rows: {error}").into()))
     }
+}
+
+fn schema_of<'a>(names: impl Iterator<Item = &'a str>, types: &[PropertyType]) -> SchemaRef {
+    // Every field is nullable, because a vertex or an edge may lack any property.
+    let fields = names.zip(types).map(|(name, found)| Field::new(name, found.arrow_type(), true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 /// Appends the names of a schema that are not in the list yet.

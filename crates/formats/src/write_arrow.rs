@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use anden_base::VertexId;
-use anden_graph::property::PropertyColumn;
+use anden_graph::property::{PropertyColumn, PropertySchema, PropertyType};
 use anden_graph::{Graph, GraphKind, Weight, WeightType, WeightedEdges};
 use arrow_array::{ArrayRef, Int32Array, Int64Array};
 use arrow_cast::cast;
@@ -87,13 +87,13 @@ fn write_lists<W: Weight, G: ExportedGraph>(graph: &G, output: &mut Output<'_>) 
             let mut columns = keys.arrays::<G::Error>(&[&ids])?;
             // Text is stored as it is, because most readers take a dictionary for categories.
             columns[0] = plain(&columns[0])?;
-            columns.extend(properties.vertex_columns(&ids)?.iter().map(plain_property));
+            columns.extend(plain_properties(properties.vertex_schema(), &properties.vertex_columns(&ids)?)?);
             let mut members = vec![rows.array(&edges.targets, is_wide)];
             if lists.weight_type().is_some() {
                 members.push(weights_of(std::mem::take(&mut edges.weights)));
             }
             if has_rows {
-                members.extend(properties.edge_columns(&edges.rows)?.iter().map(plain_property));
+                members.extend(plain_properties(properties.edge_schema(), &properties.edge_columns(&edges.rows)?)?);
             }
             edges.clear();
             *made = Some(RowPiece { vertices: columns, num_arcs, arcs: members });
@@ -145,9 +145,12 @@ fn fields_of<G: ExportedGraph, F>(
     Ok((vertex_fields, std::iter::once(index).chain(weight).chain(of_edges).collect()))
 }
 
-/// The values of a property, where text has no dictionary.
-fn plain_property(column: &PropertyColumn) -> ArrayRef {
-    column.without_dictionary().array().clone()
+/// The values of properties: lists as lists, and text without a dictionary.
+fn plain_properties(schema: &PropertySchema, columns: &[PropertyColumn]) -> Result<Vec<ArrayRef>> {
+    let array = |(column, (_, property_type)): (&PropertyColumn, (&str, PropertyType))| {
+        Ok(column.without_dictionary().array_of(property_type)?)
+    };
+    columns.iter().zip(schema.iter()).map(array).collect()
 }
 
 /// Text without a dictionary.
@@ -198,6 +201,10 @@ pub(crate) fn arrow_bytes<G: ExportedGraph>(graph: &G) -> u64 {
     let (lists, properties) = (graph.graph(), graph.properties());
     let is_whole = lists.num_vertices() == lists.vertex_bound();
     let rows = if is_whole { 0 } else { size_of::<VertexId>() * lists.vertex_bound() };
-    let num_columns = 4 + properties.vertex_schema().len() + properties.edge_schema().len();
+    // The items of a list are a column of their own.
+    let columns_of = |schema: &PropertySchema| -> usize {
+        schema.iter().map(|(_, property_type)| 1 + usize::from(property_type.items().is_some())).sum()
+    };
+    let num_columns = 4 + columns_of(properties.vertex_schema()) + columns_of(properties.edge_schema());
     rows as u64 + num_columns as u64 * COLUMN_BYTES
 }

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use anden_graph::property::{PropertyColumn, PropertySchema, PropertyType};
+use anden_graph::property::{ItemType, PropertyColumn, PropertySchema, PropertyType};
 use anden_graph::{Graph, Weight, WeightType, WeightedEdges};
 use arrow_array::{ArrayRef, Int64Array, LargeStringArray};
 use arrow_cast::{CastOptions, cast_with_options};
@@ -87,8 +87,8 @@ fn write_graph<W: Weight, G: ExportedGraph>(graph: &G, folder: &OutputFolder<'_>
                 columns[1] = signed(&columns[1], KEY, folder)?;
             }
             let values = properties.vertex_columns(ids)?;
-            for ((name, _), column) in properties.vertex_schema().iter().zip(&values) {
-                columns.push(stored(column, name, folder)?);
+            for ((name, found), column) in properties.vertex_schema().iter().zip(&values) {
+                columns.push(stored(column, stored_type(found), name, folder)?);
             }
             let mut table = begin_table(folder, &format!("{group}/chunk{chunk}"), fields.clone())?;
             table.append(&columns, 0..ids.len())?;
@@ -121,36 +121,52 @@ fn edge_fields<G: ExportedGraph>(graph: &G) -> Vec<Field> {
         other => weight_field(other),
     });
     let schema = graph.properties().edge_schema();
-    weight.into_iter().chain(schema.iter().map(|(name, found)| property_field(name, stored_type(found)))).collect()
+    weight.into_iter().chain(schema.iter().map(|(name, found)| property_field(name, stored_on_edges(found)))).collect()
 }
 
-/// The type that the format has for a property: it lacks unsigned numbers and bytes.
+/// The type that the format has for a property of vertices: it lacks unsigned numbers and bytes.
 fn stored_type(found: PropertyType) -> PropertyType {
     match found {
         PropertyType::U64 => PropertyType::I64,
-        PropertyType::Bytes | PropertyType::List(_) => PropertyType::String,
+        PropertyType::List(ItemType::U64) => PropertyType::List(ItemType::I64),
+        PropertyType::Bytes => PropertyType::String,
+        other => other,
+    }
+}
+
+/// The type that the format has for a property of edges: it lacks lists of other types than these.
+fn stored_on_edges(found: PropertyType) -> PropertyType {
+    match stored_type(found) {
+        list @ PropertyType::List(ItemType::I64 | ItemType::F32 | ItemType::F64 | ItemType::String) => list,
+        PropertyType::List(_) => PropertyType::String,
         other => other,
     }
 }
 
 /// A column in the type that the format has for it.
-fn stored(column: &PropertyColumn, name: &str, folder: &OutputFolder<'_>) -> Result<ArrayRef> {
-    match column.property_type() {
-        PropertyType::U64 => signed(column.array(), name, folder),
-        PropertyType::Bytes => {
+fn stored(column: &PropertyColumn, to: PropertyType, name: &str, folder: &OutputFolder<'_>) -> Result<ArrayRef> {
+    match (column.property_type(), to) {
+        (PropertyType::U64, _) => signed(column.array(), name, folder),
+        (PropertyType::Bytes, _) => {
             let text = |row| (!column.is_null(row)).then(|| column.get(row).to_string());
             Ok(Arc::new(LargeStringArray::from_iter((0..column.len()).map(text))))
         }
-        _ => Ok(column.without_dictionary().array().clone()),
+        // A list that is none of signed numbers has an unsigned one.
+        (_, PropertyType::List(ItemType::I64)) => column.array_of(to).map_err(|_| unsigned(name, folder)),
+        _ => Ok(column.without_dictionary().array_of(to)?),
     }
 }
 
 fn signed(column: &ArrayRef, name: &str, folder: &OutputFolder<'_>) -> Result<ArrayRef> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    cast_with_options(column, &DataType::Int64, &options).map_err(|_| Error::Input {
+    cast_with_options(column, &DataType::Int64, &options).map_err(|_| unsigned(name, folder))
+}
+
+fn unsigned(name: &str, folder: &OutputFolder<'_>) -> Error {
+    Error::Input {
         path: folder.path_of(name),
         what: format!("GraphAr has no unsigned numbers, and '{name}' has one of 64 bits: write Parquet"),
-    })
+    }
 }
 
 /// A table in the making.

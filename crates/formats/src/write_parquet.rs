@@ -1,8 +1,8 @@
 //! Writes graphs as Parquet: a file of edges, and one of vertices.
 //!
 //! Several threads encode row groups, which are written in order. So the file does not depend on the number of threads.
-//! Numeric keys are 64-bit integers, signed if all keys fit. Weights have their type in the graph, and properties may
-//! be null.
+//! Numeric keys are 64-bit integers, signed if all keys fit. Weights have their type in the graph. Properties may be
+//! null, and lists are columns of lists.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -45,7 +45,8 @@ const ROW_BYTES: u64 = 62;
 /// The additional bytes for a weight, or for a property that is not text.
 const CELL_BYTES: u64 = 48;
 
-/// The bytes that each worker of [`write_parquet_edges`] holds, without the text of keys and properties.
+/// The bytes that each worker of [`write_parquet_edges`] holds, without the text of keys, and without text and lists of
+/// properties.
 ///
 /// Cost: reads every degree.
 pub fn parquet_worker_bytes(graph: &impl WeightedEdges, properties: &PropertySchema) -> u64 {
@@ -111,7 +112,7 @@ pub(crate) fn write_vertices_to<E: From<Error> + Send>(
             let ids = (piece * GROUP_ROWS) as VertexId..graph.vertex_bound().min((piece + 1) * GROUP_ROWS) as VertexId;
             let vertices: Vec<VertexId> = ids.filter(|&vertex| graph.is_live(vertex)).collect();
             let mut columns = keys.arrays(&[&vertices])?;
-            columns.extend(properties.vertex_columns(&vertices)?.iter().map(|column| column.array().clone()));
+            columns.extend(property_arrays(properties.vertex_schema(), &properties.vertex_columns(&vertices)?)?);
             *made = Some(encoder.encode(&columns)?);
             Ok(())
         },
@@ -159,7 +160,7 @@ fn write_edges<W: Weight, E: From<Error> + Send>(
                 columns.push(weights_of(std::mem::take(&mut rows.weights)));
             }
             if has_rows {
-                columns.extend(properties.edge_columns(&rows.rows)?.iter().map(|column| column.array().clone()));
+                columns.extend(property_arrays(properties.edge_schema(), &properties.edge_columns(&rows.rows)?)?);
             }
             rows.clear();
             *made = Some(encoder.encode(&columns)?);
@@ -323,7 +324,9 @@ fn properties_of(fields: &[Field]) -> WriterProperties {
         .set_dictionary_enabled(false)
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_statistics_enabled(EnabledStatistics::None)
-        .set_offset_index_disabled(true);
+        .set_offset_index_disabled(true)
+        // The items of lists are called `element`, as the specification asks. No other type of ours changes.
+        .set_coerce_types(true);
     for field in fields {
         let path = ColumnPath::new(vec![field.name().clone()]);
         properties = match field.data_type() {
@@ -335,6 +338,10 @@ fn properties_of(fields: &[Field]) -> WriterProperties {
                 .set_column_dictionary_enabled(path.clone(), true)
                 .set_column_dictionary_page_size_limit(path, i32::MAX as usize),
             DataType::LargeUtf8 => properties.set_column_dictionary_enabled(path, true),
+            DataType::LargeList(item) if *item.data_type() == DataType::LargeUtf8 => {
+                let path = [field.name(), "list", "element"].map(str::to_owned);
+                properties.set_column_dictionary_enabled(ColumnPath::new(path.to_vec()), true)
+            }
             _ => properties,
         };
     }
@@ -343,7 +350,12 @@ fn properties_of(fields: &[Field]) -> WriterProperties {
 
 /// A column of a property.
 pub(crate) fn property_field(name: &str, property_type: PropertyType) -> Field {
-    Field::new(name, PropertyColumn::nulls(property_type, 0).array().data_type().clone(), true)
+    Field::new(name, property_type.arrow_type(), true)
+}
+
+/// The values of properties: lists as lists, and text perhaps with a dictionary.
+fn property_arrays(schema: &PropertySchema, columns: &[PropertyColumn]) -> Result<Vec<ArrayRef>> {
+    schema.iter().zip(columns).map(|((_, property_type), column)| Ok(column.array_of(property_type)?)).collect()
 }
 
 /// A column of keys.

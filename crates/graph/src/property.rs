@@ -14,6 +14,7 @@ mod bytes;
 mod column;
 mod distinct;
 mod list;
+mod list_array;
 mod owned;
 mod schema;
 mod text;

@@ -8,7 +8,7 @@ mod made;
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use anden::property::PropertyColumn;
+use anden::property::{PropertyColumn, PropertyType};
 use anden::tables::{Batches, RecordBatch, RowFilter};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatchIterator, RecordBatchReader};
@@ -301,6 +301,7 @@ impl Table {
     ///
     /// The predicate may name every column of the edges or vertices, also one that is not selected. Its columns are
     /// read first, and the other columns only for the rows that pass. After several calls, rows meet all predicates.
+    /// A list is compared as its text, ``'["a","b"]'``.
     ///
     /// Parameters
     /// ----------
@@ -334,7 +335,8 @@ impl Table {
         Ok(TableIterator { reader, watch, name: self.name })
     }
 
-    /// The columns as a dict of NumPy arrays. Columns with nulls are masked arrays; text is an array of objects.
+    /// The columns as a dict of NumPy arrays. Columns with nulls are masked arrays; text and lists are arrays of
+    /// objects.
     fn to_numpy<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let batches = self.batches(py)?;
         let schema = Arc::clone(&self.schema);
@@ -345,9 +347,10 @@ impl Table {
         let whole = calls::run(py, concat)?;
         let dict = PyDict::new(py);
         for (field, array) in whole.schema().fields().iter().zip(whole.columns()) {
+            let items = PropertyType::of_arrow_type(field.data_type()).and_then(PropertyType::items);
             let array = made::property_array(array).map_err(|error| misused(error.to_string()))?;
             let column = PropertyColumn::from_array(array).map_err(|error| misused(error.to_string()))?;
-            dict.set_item(field.name(), columns::column(py, &column, None)?)?;
+            dict.set_item(field.name(), columns::column(py, &column, items)?)?;
         }
         Ok(dict)
     }

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::error::{Failure, Result};
 use crate::key::{key_ref_object, objects};
-use crate::value::{list_object, value_object};
+use crate::value::typed_object;
 use crate::view::View;
 
 /// The keys of all vertices by vertex id.
@@ -56,10 +56,7 @@ pub fn column<'py>(py: Python<'py>, column: &PropertyColumn, items: Option<ItemT
                 .call_method1(intern!(py, "view"), ("datetime64[us]",))?
         }
         PropertyType::String | PropertyType::Bytes | PropertyType::List(_) => {
-            let objects = objects(py, rows, |row| match (column.get(row), items) {
-                (PropertyValue::String(text), Some(item)) => list_object(py, text, item),
-                (value, _) => value_object(py, value),
-            })?;
+            let objects = objects(py, rows, |row| typed_object(py, column.get(row), items))?;
             return object_array(py, objects);
         }
     };

@@ -7,7 +7,9 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use anden::OwnedValue;
 use anden::load::{ArrowInput, InputPath};
+use anden::property::{ColumnBuilder, ItemType, PropertyType, parse_list};
 use anden::tables::RecordBatch;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::types::{
@@ -22,10 +24,11 @@ use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::{Field, Schema, SchemaRef};
 use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyFloat, PyInt, PyList};
+use pyo3::types::{PyCapsule, PyDict, PyFloat, PyInt, PyList, PySlice, PyTuple};
 
 use crate::arrow::{Table, table_of_columns};
 use crate::error::{Result, invalid, wrong_type};
+use crate::value::value_of;
 
 /// The name that messages give to rows in memory.
 const NAME: &str = "rows";
@@ -174,6 +177,12 @@ fn listed<'py>(name: &str, values: &Bound<'py, PyAny>) -> Result<Bound<'py, PyUn
         }
         Err(_) => PyList::new(values.py(), values.try_iter()?.collect::<PyResult<Vec<_>>>()?)?,
     };
+    if items.iter().any(|item| is_list(&item)) {
+        // NumPy would make a table of lists of one length, so it gets an empty array to fill.
+        let array = numpy.call_method1("empty", (items.len(), "O"))?;
+        array.set_item(PySlice::full(values.py()), items)?;
+        return Ok(array.cast_into::<PyUntypedArray>().map_err(PyErr::from)?);
+    }
     let is_integer = items.iter().all(|item| item.is_exact_instance_of::<PyInt>());
     let dtype = match () {
         // Beyond 2^63, NumPy would make floating-point numbers of integers.
@@ -234,7 +243,40 @@ fn all<'py, T: for<'a> FromPyObject<'a, 'py>>(values: &[Option<Bound<'py, PyAny>
     values.iter().map(read).collect()
 }
 
-/// Objects as text, bytes, integers or numbers, whichever all of them are; None and NaN are null.
+fn is_list(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>()
+}
+
+/// Lists and tuples as an array of lists, whose items have one type; None is null.
+fn lists(name: &str, values: &[Option<Bound<'_, PyAny>>]) -> Result<ArrayRef> {
+    let (mut lists, mut joined) = (Vec::with_capacity(values.len()), None);
+    for value in values {
+        let list = value.as_ref().map_or(Ok(OwnedValue::Null), value_of)?;
+        if let OwnedValue::List(item, text) = &list
+            && parse_list(text.as_bytes(), *item)
+                .is_some_and(|items| items.iter().any(|item| *item != OwnedValue::Null))
+        {
+            let found = PropertyType::List(*item);
+            let known = joined.unwrap_or(found);
+            let mixed = || wrong_type(format!("'{name}' holds lists of several types, such as {known} and {found}"));
+            joined = Some(PropertyType::joined(known, found).ok_or_else(mixed)?);
+        }
+        lists.push(list);
+    }
+    // Lists without items fit every type.
+    let property_type = joined.unwrap_or(PropertyType::List(ItemType::String));
+    let mut column = ColumnBuilder::new(property_type);
+    for list in &lists {
+        let OwnedValue::List(_, text) = list else {
+            column.push_nulls(1);
+            continue;
+        };
+        column.push_text(text.as_bytes()).map_err(|error| invalid(format!("'{name}': {error}")))?;
+    }
+    column.finish().array_of(property_type).map_err(|error| invalid(format!("'{name}': {error}")))
+}
+
+/// Objects as text, bytes, integers, numbers or lists, whichever all of them are; None and NaN are null.
 fn objects(name: &str, array: &Bound<'_, PyAny>) -> Result<ArrayRef> {
     let items: Vec<Bound<'_, PyAny>> = array.call_method0("tolist")?.try_iter()?.collect::<PyResult<_>>()?;
     let is_null =
@@ -244,6 +286,9 @@ fn objects(name: &str, array: &Bound<'_, PyAny>) -> Result<ArrayRef> {
     }
     let values: Vec<Option<Bound<'_, PyAny>>> =
         items.into_iter().map(|item| if is_null(&item) { None } else { Some(item) }).collect();
+    if values.iter().flatten().all(is_list) {
+        return lists(name, &values);
+    }
     if let Some(texts) = all::<String>(&values) {
         return Ok(Arc::new(texts.into_iter().collect::<LargeStringArray>()));
     }
@@ -264,7 +309,7 @@ fn objects(name: &str, array: &Bound<'_, PyAny>) -> Result<ArrayRef> {
     }
     let odd = values.iter().flatten().find(|value| value.extract::<String>().is_err());
     let shown = odd.map_or_else(|| Ok("text".to_owned()), |value| value.repr().map(|text| text.to_string()))?;
-    let wanted = "text, integers, floats, booleans or bytes";
+    let wanted = "text, integers, floats, booleans, bytes or lists";
     Err(wrong_type(format!("'{name}' holds values of several types: all are {wanted}, found {shown}")))
 }
 

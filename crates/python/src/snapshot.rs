@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use anden::property::PropertyType;
 use anden::snapshot::{DiffEdge, SnapshotId, SnapshotInfo, SnapshotTag};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -12,7 +13,7 @@ use crate::error::{Result, invalid, wrong_type};
 use crate::html::count;
 use crate::key::{key_list, key_ref_object};
 use crate::opened::Opened;
-use crate::value::{value_object, weight_object};
+use crate::value::{typed_object, value_object, weight_object};
 
 /// A time as text in UTC.
 pub fn time_text(unix_time: u64) -> String {
@@ -306,9 +307,10 @@ impl Diff {
         for change in self.diff.changed_properties() {
             let change = change?;
             signals.count(py)?;
+            let items = self.diff.property_type(change.name).and_then(PropertyType::items);
             let dict = PyDict::new(py);
-            dict.set_item("old", value_object(py, change.old)?)?;
-            dict.set_item("new", value_object(py, change.new)?)?;
+            dict.set_item("old", typed_object(py, change.old, items)?)?;
+            dict.set_item("new", typed_object(py, change.new, items)?)?;
             dict.set_item("vertex", key_ref_object(py, change.vertex)?)?;
             dict.set_item("name", change.name)?;
             list.append(dict)?;

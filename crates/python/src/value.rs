@@ -168,7 +168,7 @@ pub fn owned_object<'py>(py: Python<'py>, value: &OwnedValue) -> PyResult<Bound<
 }
 
 /// A list in JSON as a Python list.
-pub fn list_object<'py>(py: Python<'py>, text: &str, item: ItemType) -> PyResult<Bound<'py, PyAny>> {
+fn list_object<'py>(py: Python<'py>, text: &str, item: ItemType) -> PyResult<Bound<'py, PyAny>> {
     // Each write checks its lists, so another text would be damage; it is shown as it is.
     let Some(items) = parse_list(text.as_bytes(), item) else { return Ok(PyString::new(py, text).into_any()) };
     let items = items.iter().map(|item| value_object(py, item.as_value())).collect::<PyResult<Vec<_>>>()?;
@@ -206,6 +206,18 @@ pub fn weight_object(py: Python<'_>, weight: EdgeWeight) -> PyResult<Bound<'_, P
     }
 }
 
+/// A value of a property as a Python object: a list if the property has lists, whose items have the given type.
+pub fn typed_object<'py>(
+    py: Python<'py>,
+    value: PropertyValue<'_>,
+    items: Option<ItemType>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match (value, items) {
+        (PropertyValue::String(text), Some(item)) => list_object(py, text, item),
+        (value, _) => value_object(py, value),
+    }
+}
+
 /// The value of a property of a schema as a Python object.
 pub fn property_object<'py>(
     py: Python<'py>,
@@ -213,8 +225,5 @@ pub fn property_object<'py>(
     name: &str,
     value: PropertyValue<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    match (value, schema.find(name).and_then(|place| schema.get(place)?.1.items())) {
-        (PropertyValue::String(text), Some(item)) => list_object(py, text, item),
-        (value, _) => value_object(py, value),
-    }
+    typed_object(py, value, schema.find(name).and_then(|place| schema.get(place)?.1.items()))
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use anden_base::VertexId;
-use anden_graph::property::{OwnedValue, PropertyColumn};
+use anden_graph::property::{OwnedValue, PropertyColumn, PropertyType};
 use anden_graph::walk::try_walk;
 use anden_graph::{Direction, Graph, Parts};
 use anden_snapshots::Entries;
@@ -67,7 +67,8 @@ impl fmt::Debug for Batches<'_> {
 impl View {
     /// Reads all edges as a table; an undirected edge is one row. Columns: `source` and `target` (keys), `weight`
     /// (graphs with weights), `number` (multigraphs), and properties. An empty slice selects all columns. A property
-    /// with one of these names hides the built-in column.
+    /// with one of these names hides the built-in column. A property of lists is a `LargeList`; predicates compare the
+    /// text of a list.
     ///
     /// ```
     /// use anden::{Database, Options, OwnedValue, Update};
@@ -150,8 +151,13 @@ impl<'a> Batches<'a> {
     }
 
     /// Iterates over rows in place of batches.
-    pub fn rows(self) -> BatchRows<'a> {
-        BatchRows { batches: self, columns: Vec::new(), rows: 0..0 }
+    pub fn rows(mut self) -> BatchRows<'a> {
+        // A row has the text of a list, so that no batch needs to parse it.
+        let types = match &mut self.table {
+            BatchSource::Edges(chosen, _) => chosen.keep_texts(),
+            BatchSource::Vertices(chosen, _) => chosen.keep_texts(),
+        };
+        BatchRows { batches: self, types, columns: Vec::new(), rows: 0..0 }
     }
 
     /// Reads the next batches in parallel.
@@ -309,6 +315,8 @@ impl Iterator for Batches<'_> {
 #[derive(Debug)]
 pub struct BatchRows<'a> {
     batches: Batches<'a>,
+    /// The types of the columns.
+    types: Vec<PropertyType>,
     columns: Vec<PropertyColumn>,
     /// The rows of `columns` not yet returned.
     rows: Range<usize>,
@@ -320,7 +328,8 @@ impl Iterator for BatchRows<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some(row) = self.rows.next() {
-                return Some(Ok(self.columns.iter().map(|column| column.get(row).into()).collect()));
+                let values = self.columns.iter().zip(&self.types);
+                return Some(Ok(values.map(|(column, &found)| OwnedValue::of(column.get(row), found)).collect()));
             }
             let read = self.batches.next()?.and_then(|batch| {
                 let columns = batch.columns().iter().map(|array| PropertyColumn::from_array(Arc::clone(array)));

@@ -1,6 +1,6 @@
 //! Edges and vertices as rows of chosen columns, against the model.
 
-use anden::property::PropertyColumn;
+use anden::property::{PropertyColumn, PropertyType};
 use anden::tables::{Batches, ParallelEdges, RecordBatch, RowFilter, StoredEdge};
 use anden::{Database, Error, Key, KeyScheme, Neighbors, OpenOptions, Options, OwnedValue, Session, Update, View};
 
@@ -384,4 +384,41 @@ fn wrong_filters_of_tables_are_refused() {
     let schema = view.edges(&[]).unwrap().schema().clone();
     let found = refused(RowFilter::new("surce > 1", &schema).map(drop));
     assert!(found.contains(r#"there is no column "surce" of rows; did you mean "source"?"#), "{found}");
+}
+
+#[test]
+fn lists_leave_as_arrays_and_compare_as_texts() {
+    let db = Database::in_memory(Options { edge_properties: true, ..Options::default() }).unwrap();
+    let [tags, sizes] = ["string[]", "i64[]"].map(|name| PropertyType::of_name(name).unwrap());
+    let list = |text: &str, found| OwnedValue::parse(text, found).unwrap();
+    let edge = |target: i64, text| Update::add_edge_with(1, target as u64, [("tags", list(text, tags))]);
+    let vertex = Update::set_vertex(1, "sizes", list("[1,null]", sizes));
+    db.apply(&[edge(2, r#"["a","b"]"#), edge(3, "[]"), Update::add_edge(1, 4), vertex]).unwrap();
+    let view = db.view().unwrap();
+    let batch = view.edges(&["target", "tags"]).unwrap().next().unwrap().unwrap();
+    assert_eq!(PropertyType::of_arrow_type(batch.schema().field(1).data_type()), Some(tags));
+    let expected = [r#"2 ["a","b"]"#, "3 []", "4 -"];
+    assert_eq!(texts(&batch), expected);
+    let rows = view.edges(&["tags"]).unwrap().rows().map(|row| row.unwrap().remove(0));
+    let rows: Vec<OwnedValue> = rows.collect();
+    assert!(matches!(&rows[..], [OwnedValue::List(..), OwnedValue::List(_, empty), OwnedValue::Null] if empty == "[]"));
+    assert_eq!(view.iter_edges().unwrap().next().unwrap().unwrap().get("tags"), Some(&list(r#"["a","b"]"#, tags)));
+    let predicate = r#"tags <> '["a","b"]'"#;
+    assert_eq!(rows_of(view.edges(&["target", "tags"]).unwrap().with_filter(predicate).unwrap()), expected[1..2]);
+    let passes = RowFilter::new(predicate, &batch.schema()).unwrap().passes(&batch).unwrap();
+    assert_eq!(passes.values().iter().collect::<Vec<_>>(), [false, true, false]);
+    for found in [
+        view.vertex_rows(&[1.into(), 2.into()], &["sizes"]).unwrap(),
+        view.vertices(&["sizes"]).unwrap().next().unwrap().unwrap().slice(0, 2),
+        view.neighbor_rows(2, Neighbors::In, &["sizes"]).unwrap(),
+    ] {
+        assert_eq!(PropertyType::of_arrow_type(found.schema().field(0).data_type()), Some(sizes));
+        assert_eq!(texts(&found)[0], "[1,null]");
+    }
+    for found in [
+        view.out_edge_rows(1, &["target", "tags"]).unwrap(),
+        view.edge_rows(&[1.into(), 2.into()], ParallelEdges::First, &["target", "tags"]).unwrap(),
+    ] {
+        assert_eq!((found.schema(), &texts(&found)[0][..]), (batch.schema(), expected[0]));
+    }
 }

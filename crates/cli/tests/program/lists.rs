@@ -73,10 +73,11 @@ fn lists_keep_their_type_in_other_formats() {
         reload(name, &[edges], &["--vertices", vertices]);
     }
     assert!(scene.read("v.csv").contains("tags:string[],scores:i64[]"));
-    let stated = ["hops:i64[]", "tags:string[]", "scores:i64[]", "ratios:f64[]", "flags:bool[]", "days:date[]"];
-    let stated: Vec<&str> = stated.iter().flat_map(|stated| ["--property-types", stated]).collect();
-    scene.anden(&["export", "db", "e.parquet", "--vertices", "v.parquet"]).succeeded();
-    reload("parquet", &["e.parquet"], &[&["--vertices", "v.parquet"], &stated[..]].concat());
+    scene.anden(&["export", "db", "graph.arrow"]).succeeded();
+    reload("arrow", &["graph.arrow"], &[]);
+    let shown = scene.json(&["query", "db", "neighbors", "1", "--return", "key,hops,tags"]);
+    assert_eq!((&shown["result"][0]["hops"], &shown["result"][0]["key"]), (&json!("[1,2]"), &json!(2)));
+    assert_eq!(shown["result"][0]["tags"], json!(r#"["say \"x\"","b, c"," d"]"#));
 }
 
 #[test]

@@ -44,6 +44,14 @@ pub(super) fn column(
             let (views, texts) = part.views()?;
             builder.add_buffer(views).add_buffers(texts)
         }
+        DataType::List(_) => part.add_items::<4>(builder, dictionaries, field)?,
+        DataType::LargeList(_) => part.add_items::<8>(builder, dictionaries, field)?,
+        DataType::FixedSizeList(_, size) => {
+            let size = u64::try_from(*size).map_err(|_| bytes.bad("a list has a negative length"))?;
+            let items = part.rows.start.checked_mul(size).zip(part.rows.end.checked_mul(size));
+            let (start, end) = items.ok_or_else(|| bytes.bad("a column is too long"))?;
+            builder.add_child_data(part.items(dictionaries, field, start..end)?.to_data())
+        }
         DataType::FixedSizeBinary(width) => {
             let width = u64::try_from(*width).map_err(|_| bytes.bad("a column has a negative width"))?;
             builder.add_buffer(part.values(width)?)
@@ -179,15 +187,40 @@ impl ColumnPart<'_> {
 
     /// Adds the offsets and the bytes of text.
     fn add_text<const WIDTH: usize>(&self, builder: ArrayDataBuilder) -> Result<ArrayDataBuilder> {
+        let (offsets, text) = self.shifted_offsets::<WIDTH>("text")?;
+        Ok(builder.add_buffer(offsets).add_buffer(self.read(2, text)?))
+    }
+
+    /// Adds the offsets and the items of lists.
+    fn add_items<const WIDTH: usize>(
+        &self,
+        builder: ArrayDataBuilder,
+        dictionaries: &HashMap<i64, ArrayRef>,
+        field: &ArrowField,
+    ) -> Result<ArrayDataBuilder> {
+        let (offsets, items) = self.shifted_offsets::<WIDTH>("lists")?;
+        Ok(builder.add_buffer(offsets).add_child_data(self.items(dictionaries, field, items)?.to_data()))
+    }
+
+    /// Items of the lists of the column.
+    fn items(&self, dictionaries: &HashMap<i64, ArrayRef>, field: &ArrowField, items: Range<u64>) -> Result<ArrayRef> {
+        match (field.children.first(), self.place.children.first()) {
+            (Some(field), Some(place)) => column(self.bytes, dictionaries, field, place, items),
+            _ => Err(self.bytes.bad("a column of lists has no items")),
+        }
+    }
+
+    /// Offsets that count from the first one, and the range from the first to the last.
+    fn shifted_offsets<const WIDTH: usize>(&self, of: &str) -> Result<(Buffer, Range<u64>)> {
         let offsets = self.offsets::<WIDTH>()?;
         let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
         if !offsets.is_sorted() {
-            return Err(self.bytes.bad("the offsets of text do not ascend"));
+            return Err(self.bytes.bad(&format!("the offsets of {of} do not ascend")));
         }
         let mut shifted = MutableBuffer::new(offsets.len() * WIDTH);
         for offset in offsets {
             shifted.extend_from_slice(&(offset - first).to_le_bytes()[..WIDTH]);
         }
-        Ok(builder.add_buffer(shifted.into()).add_buffer(self.read(2, first..last)?))
+        Ok((shifted.into(), first..last))
     }
 }

@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
+use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::BooleanBuffer;
+use arrow_ipc::FieldNode;
 use arrow_schema::{DataType, Field};
 
 use crate::spool::scratch_file;
@@ -137,24 +139,27 @@ enum GrowingValues {
     /// Values of this many bytes.
     Fixed(usize, GrowingBuffer),
     Text(ListBuffers, GrowingBuffer),
+    /// Lists, and the column of their items.
+    Lists(ListBuffers, Box<ColumnBuffers>),
 }
 
 /// The buffers of a column.
 pub(super) struct ColumnBuffers {
-    pub(super) num_rows: u64,
-    pub(super) num_nulls: u64,
+    num_rows: u64,
+    num_nulls: u64,
     validity: GrowingBits,
     values: GrowingValues,
 }
 
 impl ColumnBuffers {
-    /// Buffers of a column of numbers, truth values, or text with wide offsets.
+    /// Buffers of a column of numbers, truth values, text with wide offsets, or wide lists of these.
     pub(super) fn new(field: &Field) -> Self {
         let values = match field.data_type() {
             DataType::Boolean => GrowingValues::Bits(GrowingBits::default()),
             DataType::LargeUtf8 | DataType::LargeBinary => {
                 GrowingValues::Text(ListBuffers::new(true), GrowingBuffer::default())
             }
+            DataType::LargeList(item) => GrowingValues::Lists(ListBuffers::new(true), Box::new(Self::new(item))),
             other => GrowingValues::Fixed(other.primitive_width().unwrap_or_default(), GrowingBuffer::default()),
         };
         Self { num_rows: 0, num_nulls: 0, validity: GrowingBits::default(), values }
@@ -185,7 +190,23 @@ impl ColumnBuffers {
                     append_text(lists, bytes, texts.value_offsets(), texts.value_data())
                 }
             },
+            GrowingValues::Lists(lists, items) => {
+                let array = array.as_list::<i64>();
+                match append_offsets(lists, array.value_offsets())? {
+                    Some(range) => items.append(&array.values().slice(range.start, range.len())),
+                    None => Ok(()),
+                }
+            }
         }
+    }
+
+    /// The nodes in the order of the format: of the column, then of the items of its lists.
+    pub(super) fn nodes(&self) -> Vec<FieldNode> {
+        let mut nodes = vec![FieldNode::new(self.num_rows as i64, self.num_nulls as i64)];
+        if let GrowingValues::Lists(_, items) = &self.values {
+            nodes.extend(items.nodes());
+        }
+        nodes
     }
 
     /// The buffers in the order of the format. A column without nulls has an empty validity.
@@ -195,16 +216,26 @@ impl ColumnBuffers {
             GrowingValues::Bits(bits) => vec![validity, bits.finish()?],
             GrowingValues::Fixed(_, bytes) => vec![validity, bytes],
             GrowingValues::Text(lists, bytes) => vec![validity, lists.finish()?, bytes],
+            GrowingValues::Lists(lists, items) => {
+                let mut buffers = vec![validity, lists.finish()?];
+                buffers.extend(items.finish()?);
+                buffers
+            }
         })
     }
 }
 
 fn append_text(lists: &mut ListBuffers, bytes: &mut GrowingBuffer, offsets: &[i64], text: &[u8]) -> Result<()> {
+    append_offsets(lists, offsets)?.map_or(Ok(()), |range| bytes.append(&text[range]))
+}
+
+/// Appends lists with these offsets. Returns the range of their elements; `None` without lists.
+fn append_offsets(lists: &mut ListBuffers, offsets: &[i64]) -> Result<Option<Range<usize>>> {
     for pair in offsets.windows(2) {
         lists.append((pair[1] - pair[0]) as usize)?;
     }
-    match offsets {
-        [first, .., last] => bytes.append(&text[*first as usize..*last as usize]),
-        _ => Ok(()),
-    }
+    Ok(match offsets {
+        [first, .., last] => Some(*first as usize..*last as usize),
+        _ => None,
+    })
 }

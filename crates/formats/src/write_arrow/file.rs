@@ -26,11 +26,10 @@ pub(super) fn write_batch(
     output: &mut Output<'_>,
 ) -> Result<()> {
     let (num_rows, num_arcs) = (lists.num_lists as i64, lists.num_elements as i64);
-    let node = |column: &ColumnBuffers| FieldNode::new(column.num_rows as i64, column.num_nulls as i64);
-    let mut nodes: Vec<FieldNode> = vertices.iter().map(node).collect();
+    let mut nodes: Vec<FieldNode> = vertices.iter().flat_map(ColumnBuffers::nodes).collect();
     // The lists, then the struct of an arc; neither has nulls.
     nodes.extend([FieldNode::new(num_rows, 0), FieldNode::new(num_arcs, 0)]);
-    nodes.extend(arcs.iter().map(node));
+    nodes.extend(arcs.iter().flat_map(ColumnBuffers::nodes));
     let mut buffers: Vec<GrowingBuffer> = Vec::new();
     for column in vertices {
         buffers.extend(column.finish()?);

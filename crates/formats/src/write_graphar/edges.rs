@@ -14,7 +14,10 @@ use arrow_select::take::take;
 
 use super::info::edge_info;
 use super::types::{TypeNames, VertexTypes, safe_name};
-use super::{ChunkTable, EDGE_CHUNK, PROPERTIES, VERTEX_CHUNK, begin_table, edge_fields, signed, stored, write_bytes};
+use super::{
+    ChunkTable, EDGE_CHUNK, PROPERTIES, VERTEX_CHUNK, begin_table, edge_fields, signed, stored, stored_on_edges,
+    write_bytes,
+};
 use crate::edge_rows::{EdgeRows, WrittenProperties, for_each_written};
 use crate::graphar_layout::{ENDS, OFFSET};
 use crate::options::TYPE_PROPERTY;
@@ -129,8 +132,8 @@ fn read_piece<W: Weight, G: ExportedGraph>(
             weights
         });
     }
-    for ((name, _), column) in schema.iter().zip(&values) {
-        columns.push(stored(column, name, folder)?);
+    for ((name, found), column) in schema.iter().zip(&values) {
+        columns.push(stored(column, stored_on_edges(found), name, folder)?);
     }
     let mut split: HashMap<(Option<&str>, usize), Vec<u32>> = HashMap::new();
     for (row, &target) in rows.targets.iter().enumerate() {

@@ -43,16 +43,24 @@ pub(super) fn edge_info(names: [&str; 3], safe: &str, is_directed: bool, columns
     )
 }
 
-fn property_group(columns: &[Field], has_key: bool) -> String {
+/// The columns of vertices, the first of which is the key, or of edges.
+fn property_group(columns: &[Field], is_of_vertices: bool) -> String {
     let mut text = format!("property_groups:\n  - prefix: {PROPERTIES}/\n    file_type: parquet\n    properties:\n");
     for (place, column) in columns.iter().enumerate() {
-        let (name, is_primary) = (quoted(column.name()), has_key && place == 0);
-        let data_type = data_type_of(column.data_type());
+        let (name, is_primary) = (quoted(column.name()), is_of_vertices && place == 0);
+        // GraphAr's library refuses a cardinality of edges, and knows few types of lists.
+        let (data_type, cardinality) = match column.data_type() {
+            DataType::LargeList(item) if is_of_vertices => {
+                (data_type_of(item.data_type()).to_owned(), "        cardinality: list\n")
+            }
+            DataType::LargeList(item) => (format!("list<{}>", data_type_of(item.data_type())), ""),
+            single => (data_type_of(single).to_owned(), ""),
+        };
         // Writing to a text cannot fail.
         let _ = write!(
             text,
             "      - name: {name}\n        data_type: {data_type}\n        is_primary: {is_primary}\n        \
-             is_nullable: {}\n",
+             is_nullable: {}\n{cardinality}",
             column.is_nullable()
         );
     }

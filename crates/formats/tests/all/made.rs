@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use anden_formats::{Error, WrittenProperties};
-use anden_graph::property::{ColumnBuilder, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use anden_graph::property::{
+    ColumnBuilder, ItemType, PropertyColumn, PropertySchema, PropertyType, PropertyValue, push_list,
+};
 use anden_graph::{Csr, Direction, Graph, GraphKind, VertexId, Weight, WeightedEdges};
 
 /// The rows of edges are made of the place in the list and the source.
@@ -25,10 +27,13 @@ const TYPES: [PropertyType; 9] = [
     PropertyType::Bytes,
 ];
 
-/// Appends the value of a row; every fifth is null.
-fn push_value(column: &mut ColumnBuilder, row: u64) {
-    let text = "x".repeat(row as usize % 7);
-    let value = match (row % 5, column.property_type()) {
+/// Appends the value of a row of this type; every fifth is null.
+fn push_value(column: &mut ColumnBuilder, property_type: PropertyType, row: u64) {
+    let text = match property_type {
+        PropertyType::List(item) => list_text(item, row),
+        _ => "x".repeat(row as usize % 7),
+    };
+    let value = match (row % 5, property_type) {
         (4, _) => PropertyValue::Null,
         (_, PropertyType::Boolean) => PropertyValue::Boolean(row.is_multiple_of(3)),
         (_, PropertyType::I64) => PropertyValue::I64(row as i64 - 7),
@@ -43,10 +48,19 @@ fn push_value(column: &mut ColumnBuilder, row: u64) {
     column.push(value).unwrap();
 }
 
+/// A list of up to three items, which are the values of rows.
+fn list_text(item: ItemType, row: u64) -> String {
+    let mut items = ColumnBuilder::new(item.property_type());
+    (0..row % 4).for_each(|place| push_value(&mut items, item.property_type(), row + place));
+    let mut text = Vec::new();
+    push_list(items.finish().iter(), &mut text);
+    String::from_utf8(text).unwrap()
+}
+
 pub fn columns(schema: &PropertySchema, rows: impl Iterator<Item = u64> + Clone) -> Vec<PropertyColumn> {
     let made = |(_, property_type)| {
         let mut column = ColumnBuilder::new(property_type);
-        rows.clone().for_each(|row| push_value(&mut column, row));
+        rows.clone().for_each(|row| push_value(&mut column, property_type, row));
         column.finish()
     };
     schema.iter().map(made).collect()

@@ -16,6 +16,7 @@ mod graphar_files;
 mod graphframes_files;
 mod graphml_files;
 mod labeled_inputs;
+mod list_files;
 mod made;
 mod matrix_market_files;
 mod metis_files;

@@ -11,6 +11,7 @@ use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, BooleanArray, DictionaryArray, GenericByteArray, PrimitiveArray,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
+use arrow_schema::DataType;
 
 use super::array::TypedArray;
 use super::{ColumnBuilder, PropertyType, PropertyValue};
@@ -26,7 +27,7 @@ use crate::{Error, Result};
 /// | timestamp | `Timestamp(Microsecond, "UTC")` |
 /// | string | `LargeUtf8`, or `Dictionary(UInt32, LargeUtf8)` where few strings are distinct |
 /// | bytes | `LargeBinary` |
-/// | lists | as strings |
+/// | lists | as strings; [`array_of`](Self::array_of) makes a `LargeList` |
 ///
 /// A column never changes, so clones share its memory. A [`ColumnBuilder`] makes a column row by row.
 ///
@@ -47,7 +48,7 @@ impl PropertyColumn {
         column.finish()
     }
 
-    /// Takes an Arrow array as a column, without a copy of its buffers.
+    /// Takes an Arrow array as a column, without a copy of its buffers. A `LargeList` becomes the texts of its lists.
     ///
     /// # Errors
     /// No property has the type of the array.
@@ -57,6 +58,9 @@ impl PropertyColumn {
     }
 
     fn of(array: ArrayRef) -> Option<Self> {
+        if let DataType::LargeList(_) = array.data_type() {
+            return Self::of_lists(&array);
+        }
         let values = TypedArray::of(&array)?;
         // The values of a dictionary may be null too, and the codes cover these rows.
         let nulls = match &values {
