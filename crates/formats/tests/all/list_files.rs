@@ -108,6 +108,25 @@ fn check_columns(rows: &RecordBatch, schema: &PropertySchema, expected: &[Proper
     }
 }
 
+/// Requires properties of these types and values in what is read. There may be others.
+fn check_read(path: &Path, options: &SourceOptions, of_edges: Wanted<'_>, of_vertices: Wanted<'_>) {
+    let source = Source::open(&[InputPath::File(path.to_owned())], options.clone()).unwrap();
+    let read = read_files::<Span, f64>(&[path], options).unwrap();
+    let facts = source.facts();
+    for ((schema, columns), found, values) in [
+        (of_edges, &facts.edge_properties, &read.properties),
+        (of_vertices, &facts.vertex_properties, &read.vertex_properties),
+    ] {
+        for ((name, property_type), expected) in schema.iter().zip(columns) {
+            let place = found.find(name).unwrap();
+            assert_eq!(found.get(place).unwrap().1, property_type, "{name}");
+            assert_eq!(values[place], *expected, "{name}");
+        }
+    }
+}
+
+type Wanted<'a> = (&'a PropertySchema, &'a [PropertyColumn]);
+
 #[test]
 fn lists_are_columns_of_lists_in_parquet() {
     let graph = graph(GraphKind::Directed);
@@ -121,6 +140,9 @@ fn lists_are_columns_of_lists_in_parquet() {
     write_folder(&root, &Silent, |folder| ExportFormat::GRAPHFRAMES.write_folder(&exported, folder)).unwrap();
     let of_edges = columns(&made.edges, edges_of::<f64>(&graph).iter().map(|&(.., row)| row));
     let of_vertices = columns(&made.vertices, 0..40);
+    let options = SourceOptions { vertices: vec![vertices.clone().into()], ..all() };
+    check_read(&edges, &options, (&made.edges, &of_edges), (&made.vertices, &of_vertices));
+    check_read(&root, &all(), (&made.edges, &of_edges), (&made.vertices, &of_vertices));
     for path in [edges, root.join("edges/part-00000.parquet")] {
         check_columns(&parquet_rows(&path), &made.edges, &of_edges, "edges");
     }
@@ -208,7 +230,11 @@ fn lists_have_a_cardinality_in_graphar() {
     };
     assert_eq!(write(&exported, &root).unwrap(), graph.num_edges());
     let vertices = parquet_rows(&root.join("vertex/vertex/properties/chunk0"));
-    check_columns(&vertices, &made.vertices, &columns(&made.vertices, 0..40), "vertices");
+    let of_vertices = columns(&made.vertices, 0..40);
+    check_columns(&vertices, &made.vertices, &of_vertices, "vertices");
+    let of_lists = lists("edge", &["boolean[]", "u64[]", "date[]", "timestamp[]"]);
+    let of_edges = columns(&of_lists, edges_of::<f64>(&graph).iter().map(|&(.., row)| row));
+    check_read(&root, &all(), (&of_lists, &of_edges), (&made.vertices, &of_vertices));
     let edges = parquet_rows(&root.join("edge/vertex_edge_vertex/ordered_by_source/properties/part0/chunk0"));
     let of_edges = columns(&made.edges, edges_of::<f64>(&graph).iter().map(|&(.., row)| row));
     for ((name, property_type), expected) in made.edges.iter().zip(&of_edges) {
