@@ -231,6 +231,7 @@ fn check_checkpoints(path: &Path) {
 }
 
 #[test]
+#[cfg_attr(anden_asan, ignore = "a sanitizer takes memory of its own")]
 fn budgets_are_kept_or_refused() {
     let folder = tempfile::tempdir().unwrap();
     check_generators(folder.path());

@@ -3,6 +3,7 @@
 use anden_base::memory::{give_back_unused, reset_resident_peak, resident_beside_files, resident_peak};
 
 #[test]
+#[cfg_attr(anden_asan, ignore = "a sanitizer takes memory of its own")]
 fn the_system_knows_our_peak() {
     let big = vec![1_u8; 64 << 20];
     assert!(resident_peak() >= big.len() as u64);

@@ -76,6 +76,7 @@ fn load_within_budget((keys, graph_kind, memory, spread, order): Case, input: &P
 }
 
 #[test]
+#[cfg_attr(anden_asan, ignore = "a sanitizer takes memory of its own")]
 fn load_of_large_input_stays_within_budget() {
     // A child process: the case, the input and the number of its edges.
     if let Ok(child) = std::env::var(CHILD) {

@@ -38,8 +38,11 @@ impl MemoryGroup {
     /// is not ours.
     ///
     /// # Errors
-    /// The system refuses the group or its limit.
+    /// The system refuses the group or its limit; or the programs have a sanitizer, which takes memory of its own.
     pub fn new(num_bytes: u64) -> Result<Self> {
+        if cfg!(anden_asan) {
+            bail!("a sanitizer takes memory of its own");
+        }
         let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Self::below(Path::new(GROUPS), &own, num_bytes)
     }

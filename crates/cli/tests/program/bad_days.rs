@@ -39,6 +39,7 @@ fn advised_memory(stderr: &str) -> &str {
 
 /// The refused vertex is not in the WAL either, where the next open would fail on it.
 #[test]
+#[cfg_attr(anden_asan, ignore = "a sanitizer takes memory of its own")]
 fn vertex_beyond_memory_is_refused_and_not_logged() {
     let scene = Scene::with_small(&["--ids", "dense"]);
     scene.write("far.upd", "+ 1 2\nv+ 4294967290\n");

@@ -21,6 +21,7 @@ fn needed(ran: &Ran) -> String {
 }
 
 #[test]
+#[cfg_attr(anden_asan, ignore = "a sanitizer takes memory of its own")]
 fn generating_keeps_to_its_memory() {
     let scene = Scene::new();
     let too_large = ["generate", "grid", "--width", "65536", "--height", "65535", "-o", "big.sg"];

@@ -22,6 +22,7 @@ fn run(scene: &Scene, arguments: &[&str]) -> String {
 }
 
 #[test]
+#[cfg_attr(anden_asan, ignore = "a sanitizer takes memory of its own")]
 fn small_database_works_with_few_addresses() {
     let scene = Scene::new();
     scene.write("edges.txt", (0..124).map(|i| format!("{i} {}\n", (i * 7 + 1) % 124)).collect::<String>());
@@ -48,6 +49,7 @@ fn small_database_works_with_few_addresses() {
 
 /// Snapshots come early enough that the changes never fill the few addresses of a memtable.
 #[test]
+#[cfg_attr(anden_asan, ignore = "a sanitizer takes memory of its own")]
 fn many_updates_fit_in_few_addresses() {
     let scene = Scene::with_small(&["--ids", "dense"]);
     let mut wanted = scene.json(&["info", "db"])["edges"].as_u64().unwrap();
@@ -70,6 +72,7 @@ fn many_updates_fit_in_few_addresses() {
 
 /// A vertex far beyond the others needs a larger memtable, which takes the place of an empty one.
 #[test]
+#[cfg_attr(anden_asan, ignore = "a sanitizer takes memory of its own")]
 fn memtable_grows_with_the_vertices() {
     let scene = Scene::with_small(&["--ids", "dense"]);
     scene.write("far.txt", "+ 1 1500000\n");
@@ -81,6 +84,7 @@ fn memtable_grows_with_the_vertices() {
 }
 
 #[test]
+#[cfg_attr(anden_asan, ignore = "a sanitizer takes memory of its own")]
 fn too_few_addresses_are_refused_with_the_need() {
     let scene = Scene::with_small(&[]);
     scene.write("updates.txt", "+ 1 7\n");
