@@ -264,5 +264,5 @@ def test_changed_lists_are_lists() -> None:
         tx.set(1, "tags", ["a", None])
         tx.set(1, "name", "x")
     db.checkpoint()
-    changes = {change["name"]: (change["old"], change["new"]) for change in db.diff(1, 2).changed_properties()}
+    changes = {change["name"]: (change["old"], change["new"]) for change in db.diff(2, 3).changed_properties()}
     assert changes == {"tags": (["a"], ["a", None]), "name": ("[]", "x")}
