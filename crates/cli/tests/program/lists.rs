@@ -73,6 +73,8 @@ fn lists_keep_their_type_in_other_formats() {
         reload(name, &[edges], &["--vertices", vertices]);
     }
     assert!(scene.read("v.csv").contains("tags:string[],scores:i64[]"));
+    scene.anden(&["export", "db", "e.parquet", "--vertices", "v.parquet"]).succeeded();
+    reload("parquet", &["e.parquet"], &["--vertices", "v.parquet"]);
     scene.anden(&["export", "db", "graph.arrow"]).succeeded();
     reload("arrow", &["graph.arrow"], &[]);
     let shown = scene.json(&["query", "db", "neighbors", "1", "--return", "key,hops,tags"]);
