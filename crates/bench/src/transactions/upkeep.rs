@@ -106,8 +106,8 @@ fn committer<'a>(setting: &'a Setting, database: &'a Engine, first: u64) -> Clie
     })
 }
 
-/// Commits to the same database with and without backups one after the other, and with and without copies of its
-/// files: a copy shows what any reader and writer of that many bytes costs on the machine.
+/// Commits to the same database with and without backups one after the other, and beside copies of its files. A copy
+/// shows what any reader and writer of that many bytes costs on the machine.
 fn commits_beside_backups(
     setting: &Setting,
     database: &Engine,

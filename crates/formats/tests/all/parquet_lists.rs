@@ -242,7 +242,7 @@ fn list_page(repetitions: &[u8], numbers: std::ops::Range<i32>) -> Vec<u8> {
 
 /// The format allows this in pages of version 1.
 #[test]
-fn lists_that_go_on_in_the_next_page_are_read() {
+fn lists_over_several_pages_are_read() {
     let pages = vec![
         list_page(&[0, 0, 1], 0..3),
         list_page(&[1, 0], 3..5),
