@@ -19,9 +19,12 @@ pub(super) struct PageStart {
     pub(super) first_row: u64,
 }
 
-/// The pages of columns of lists, by row group and column.
+/// Pages by row group and column.
+type StartsOfChunks = HashMap<(usize, usize), Arc<[PageStart]>>;
+
+/// The pages of columns of lists.
 #[derive(Debug, Default)]
-pub(super) struct ListPages(Mutex<HashMap<(usize, usize), Arc<[PageStart]>>>);
+pub(super) struct ListPages(Mutex<StartsOfChunks>);
 
 impl ListPages {
     /// The pages of a column in a row group. Finds them once.
