@@ -156,7 +156,7 @@ miri:
 		$(MIRI) --package anden-memtable --test all -- small_ readers_see versions_outlive the_last_change
 
 # AddressSanitizer stops a program that accesses memory out of bounds, or after its release. Tests that limit or measure
-# memory are ignored, and say so. With BOOTSTRAP, the stable compiler accepts the option. A SIGBUS is expected in a test
+# memory are ignored, and say so. `RUSTC_BOOTSTRAP` lets the stable compiler take the option. A SIGBUS is expected in a test
 # of files that are truncated under a map, so its default action stays.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 ASAN := RUSTC_BOOTSTRAP=1 RUSTFLAGS='-Zsanitizer=address --cfg anden_asan' ASAN_OPTIONS=handle_sigbus=0:detect_leaks=0

@@ -119,8 +119,9 @@ impl RowLayout {
 
     /// The number of rows to read at once, if it is `most` for rows of single values. Lists make rows longer.
     pub(crate) fn rows_at_once(&self, file: &ParquetFile, most: u64) -> u64 {
-        let num_values =
-            |&place: &usize| -> u64 { file.groups.iter().map(|group| group.chunks[place].num_values).sum() };
+        let num_values = |&place: &usize| {
+            file.groups.iter().fold(0, |sum: u64, group| sum.saturating_add(group.chunks[place].num_values))
+        };
         let longest = self.properties.iter().map(num_values).max().unwrap_or(0);
         let values_per_row = longest.checked_div(file.num_rows()).unwrap_or(0).max(1);
         // A claim of the file must not make pieces too small.
