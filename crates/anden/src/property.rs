@@ -36,6 +36,7 @@ impl View {
         let properties = self.stored().properties();
         let column = properties.schema().find(name).map(|place| properties.column(place)).transpose()?.flatten();
         let column = column.ok_or_else(|| no_property("vertices", name, properties.schema()))?;
+        self.check_lists()?;
         // Vertices newer than the column have no value.
         let num_rows = self.vertex_bound().max(column.len());
         let column = column.padded(num_rows);
@@ -66,6 +67,7 @@ impl View {
                 values.push((name, value));
             }
         }
+        self.check_lists()?;
         Ok(values)
     }
 
@@ -92,6 +94,7 @@ impl View {
         let properties = self.stored().properties();
         let (place, value) = anden_engine::sought_value(properties.schema(), name, &value.into())?;
         let found = properties.find(place, value.as_value())?;
+        self.check_lists()?;
         // A filter hides vertices, but the index still lists them.
         let mut seen = Vec::with_capacity(found.len());
         for vertex in found {
@@ -129,9 +132,9 @@ impl View {
         for vertex in 0..self.vertex_bound() as VertexId {
             self.push_rows(vertex, &mut rows);
         }
+        let mut columns = properties.gather(&[place], &rows)?;
         // Damaged lists look empty, so the rows are complete only if this check passes.
         self.check_lists()?;
-        let mut columns = properties.gather(&[place], &rows)?;
         columns.pop().ok_or_else(|| no_property("edges", name, properties.schema()))
     }
 

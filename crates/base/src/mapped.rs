@@ -4,13 +4,14 @@
 //! A map shows the *current* content of its file. Anden writes a file under a temporary name, syncs it, renames it,
 //! and never writes to it again, so Anden never changes a map. Other processes can:
 //! - Truncate the file: a later read ends with `SIGBUS`. Up to the end of the page in which the file now ends, reads
-//!   return zeros. Small files are read to memory rather than mapped, so that this never concerns most of a file.
+//!   return zeros: an [`EndMark`] tells. Small files are read to memory rather than mapped.
 //! - Write to the file: reads return other bytes. Typed slices survive this, because every bit pattern of their element
 //!   type is valid. Unchecked reads survive it, because targets are checked where they are used as indexes.
 //!
 //! An [`OverflowMap`] is the one exception; its own contract says when it may be read.
 
 mod aligned;
+mod end_mark;
 mod lost;
 mod overflow;
 mod residency;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
+pub use end_mark::EndMark;
 pub use lost::{fail_beyond_file_limits, say_where_pages_are_lost};
 pub use overflow::{OverflowMap, overflow_alignment};
 pub use residency::num_waits;

@@ -22,6 +22,7 @@ use anden_engine::{
     Update,
 };
 use anden_graph::Graph;
+use anden_graph::property::OwnedValue;
 use anden_testkit::{Random, scaled};
 
 /// Environment variables of a copy of this program: the folder, and the cases that it tries.
@@ -129,11 +130,27 @@ fn num_commits(view: &SnapshotView) -> Result<u64> {
             std::ops::ControlFlow::Continue(())
         });
     }
+    let found = values(view, pairs.len() as u64)?;
+    // What was read of a file that was cut does not count.
     view.check()?;
     pairs.sort_unstable();
     let expected: Vec<_> = (0..pairs.len() as u64).map(|number| (number, number + 1)).collect();
     assert_eq!(pairs, expected, "a wrong answer");
+    for (number, found) in found.iter().enumerate() {
+        let note = OwnedValue::String("x".repeat(if number == 0 { LARGE_BYTES } else { 0 }));
+        assert!(found == &[OwnedValue::I64(number as i64), note], "a wrong value");
+    }
     Ok(pairs.len() as u64)
+}
+
+/// The values of the targets of the first commits, by commit; none in a graph without properties.
+fn values(view: &SnapshotView, num_commits: u64) -> Result<Vec<[OwnedValue; 2]>> {
+    let properties = view.properties();
+    let schema = properties.schema();
+    let (Some(age), Some(note)) = (schema.find("age"), schema.find("note")) else { return Ok(Vec::new()) };
+    let value =
+        |place, number| -> Result<OwnedValue> { Ok(schema.owned(place, properties.value(place, number as u32 + 1)?)) };
+    (0..num_commits).map(|number| Ok([value(age, number)?, value(note, number)?])).collect()
 }
 
 /// What an operator does to a file, in the words of the output.

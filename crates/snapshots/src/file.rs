@@ -6,9 +6,11 @@
 //! The header's checksum covers that of the directory. The directory covers the checksums of the checksum lists, and
 //! these cover the sections. So the header's checksum, which the manifest stores, identifies the whole file.
 
+mod ends;
 mod reader;
 mod writer;
 
+pub(crate) use ends::FileEnds;
 pub(crate) use reader::FramedFile;
 pub(crate) use writer::{FileWriter, WrittenFile, give_id};
 

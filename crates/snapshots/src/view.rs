@@ -29,6 +29,7 @@ use crate::base::{BaseLists, OpenBase};
 use crate::changes::ApplyDirection;
 use crate::delta::Delta;
 use crate::dictionary::Dictionary;
+use crate::file::FileEnds;
 use crate::finder::Finder;
 use crate::hook::Listener;
 use crate::key::{Key, KeyRef};
@@ -75,6 +76,7 @@ struct ViewShared {
     dictionary: Arc<Dictionary>,
     properties: Arc<StoredProperties>,
     edge_properties: Arc<StoredRows>,
+    files: Arc<FileEnds>,
     fault: FirstDamage,
 }
 
@@ -95,6 +97,8 @@ pub(crate) struct ViewParts {
     pub dictionary: Arc<Dictionary>,
     pub properties: Arc<StoredProperties>,
     pub edge_properties: Arc<StoredRows>,
+    /// The files behind all these.
+    pub files: Arc<FileEnds>,
     /// Directory of the database, for messages.
     pub path: PathBuf,
 }
@@ -158,6 +162,7 @@ impl SnapshotView {
             dictionary: parts.dictionary,
             properties: parts.properties,
             edge_properties: parts.edge_properties,
+            files: parts.files,
             fault,
         };
         let (vertex_bound, shared) = (parts.vertex_bound, Arc::new(shared));
@@ -718,9 +723,11 @@ impl Graph for SnapshotView {
     }
 
     fn check(&self) -> anden_base::Result<()> {
-        match self.shared.fault.get() {
+        let fault = &self.shared.fault;
+        match fault.get() {
             Some(error) => Err(error.clone()),
-            None => Ok(()),
+            // Kept as the fault: pages that this view has patched may hold the zeros for good.
+            None => self.shared.files.check().map_err(|error| fault.get_or_init(|| error).clone()),
         }
     }
 }

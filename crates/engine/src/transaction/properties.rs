@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use anden_base::VertexId;
-use anden_graph::Direction;
 use anden_graph::property::{OwnedValue, PropertySchema};
+use anden_graph::{Direction, Graph};
 use anden_snapshots::{IndexKind, Key, value_hash};
 
 use super::OptimisticTransaction;
@@ -31,7 +31,9 @@ impl OptimisticTransaction<'_> {
         let properties = self.view.properties();
         match properties.schema().find(name) {
             Some(place) if (vertex as usize) < self.own.first_new => {
-                Ok(properties.schema().owned(place, properties.value(place, vertex)?))
+                let value = properties.schema().owned(place, properties.value(place, vertex)?);
+                self.view.check()?;
+                Ok(value)
             }
             _ => Ok(OwnedValue::Null),
         }
@@ -72,6 +74,7 @@ impl OptimisticTransaction<'_> {
             return Ok(Vec::new());
         }
         let mut found = properties.find(place, value.as_value())?;
+        self.view.check()?;
         found.retain(|&vertex| self.own.value(vertex, name).is_none() && !self.own.is_gone(vertex));
         // A commit that changes or removes one of them does not set this value, so `ReadKey::Value` would miss it.
         found.iter().for_each(|&vertex| self.note(ReadKey::Properties(vertex)));
@@ -156,9 +159,9 @@ impl OptimisticTransaction<'_> {
         match place {
             Some(place) if self.is_edge_of_view(source, target) => {
                 let row = self.row_of(source, target);
-                anden_graph::Graph::check(&self.view)?;
-                let value = |row| Ok(properties.schema().owned(place, properties.value(place, row)?));
-                row.map_or(Ok(OwnedValue::Null), value)
+                let value = row.map(|row| Ok(properties.schema().owned(place, properties.value(place, row)?)));
+                self.view.check()?;
+                value.unwrap_or(Ok(OwnedValue::Null))
             }
             _ => Ok(OwnedValue::Null),
         }

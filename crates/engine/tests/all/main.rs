@@ -11,6 +11,7 @@ mod change_feed;
 mod checkpoints;
 mod conflicts;
 mod crash_every_call;
+mod cut_files;
 mod displaced;
 mod edge_numbers;
 mod edge_properties;

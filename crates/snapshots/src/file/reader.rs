@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anden_base::checksum::{BLOCK_BYTES, CheckedBytes, crc32c};
-use anden_base::mapped::{Advice, FileBytes, MappedSlice};
+use anden_base::mapped::{Advice, EndMark, FileBytes, MappedSlice};
 use anden_base::parallel::Pool;
 use anden_base::storage::Storage;
 use bytemuck::Pod;
@@ -28,6 +28,7 @@ const AHEAD_BYTES: usize = 8 * CHUNK_BYTES;
 pub(crate) struct FramedFile {
     path: PathBuf,
     bytes: FileBytes,
+    end_mark: Option<EndMark>,
     kind: FileKind,
     id: DatabaseId,
     header_crc: u32,
@@ -55,6 +56,8 @@ impl FramedFile {
 
     /// As [`open`](Self::open), with the bytes of the file at hand; `path` names them in errors.
     pub fn of_bytes(bytes: FileBytes, path: &Path, kind: FileKind, id: DatabaseId) -> Result<Self> {
+        // Before the directory, the last part of the file, is verified.
+        let end_mark = bytes.end_mark();
         let header = read_header(&bytes, path)?;
         let corrupt = |offset, what: String| Err(anden_base::Error::corrupt(path, offset, what).into());
         if header.kind != kind as u32 {
@@ -73,12 +76,28 @@ impl FramedFile {
         check_layout(&bytes, path, &header, &entries)?;
         let sections = entries.iter().map(|entry| Ok((entry.kind, Arc::new(checked_section(&bytes, path, entry)?))));
         let sections = sections.collect::<Result<_>>()?;
-        Ok(Self { path: path.to_owned(), bytes, kind, id, header_crc: header.header_crc, sections })
+        Ok(Self { path: path.to_owned(), bytes, end_mark, kind, id, header_crc: header.header_crc, sections })
     }
 
     /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What the file is for.
+    pub fn kind(&self) -> FileKind {
+        self.kind
+    }
+
+    /// The mark of the file's end, if the file is mapped.
+    pub fn end_mark(&self) -> Option<&EndMark> {
+        self.end_mark.as_ref()
+    }
+
+    /// An error about a file that lost its end mark.
+    pub fn cut(&self) -> anden_base::Error {
+        let what = "the file was cut while it was in use; put it back whole, and open the database again";
+        anden_base::Error::corrupt(&self.path, self.len(), what)
     }
 
     /// Bytes of the whole file.
@@ -142,7 +161,11 @@ impl FramedFile {
             }
         }
         // Checksums and directory were verified at the opening.
-        all[end..].chunks(CHUNK_BYTES).try_for_each(take)
+        all[end..].chunks(CHUNK_BYTES).try_for_each(take)?;
+        match &self.end_mark {
+            Some(mark) if !mark.is_there() => Err(self.cut().into()),
+            _ => Ok(()),
+        }
     }
 
     /// The section of this kind.

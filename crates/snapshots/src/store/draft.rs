@@ -150,7 +150,8 @@ impl Draft<'_> {
     /// views that use them keep them open.
     ///
     /// # Errors
-    /// The disk failed. Either the change did not happen, or its outcome is unknown and the handle writes no more.
+    /// A file of the old state was cut; nothing has changed. The disk failed; either nothing has changed, or the outcome
+    /// is unknown and the handle writes no more.
     pub fn publish(mut self, mut manifest: Manifest) -> Result<Arc<PublishedState>> {
         let (storage, path) = (&*self.store.storage, &*self.store.path);
         // Checked before the first rename, which could replace a file of another database.
@@ -179,6 +180,8 @@ impl Draft<'_> {
         // The new state is decoded and opened before it counts, so that a fault leaves the old one in place.
         let manifest = Manifest::decode(&bytes, &path.join(names::MANIFEST))?;
         let next = PublishedState::open(storage, path, manifest, bytes.len() as u64, Some(&self.state))?;
+        // The written files come from the open ones. If one of these was cut, zeros may have been read in its place.
+        self.state.check_files()?;
         if let Err(error) = lock.publish_manifest(&bytes) {
             // If it is unknown which manifest the disk holds, the files of both must stay.
             self.is_finished = lock.is_poisoned();

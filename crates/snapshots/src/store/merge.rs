@@ -401,5 +401,7 @@ fn append(
     }
     let entry_bytes = size_of::<u32>() + view.options().data_bytes();
     progress.wrote((num_vertices * size_of::<u32>() + num_arcs * entry_bytes) as u64);
+    // A file may have been cut since its lists were verified.
+    view.check()?;
     writer.append_page(direction, page, whole)
 }

@@ -1,7 +1,7 @@
 //! The state that readers see: a manifest, and its files, open.
 
 use anden_graph::Direction;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::chain::{ChainVersion, DeltaRef};
 use crate::changes::ApplyDirection;
 use crate::delta::{Delta, DeltaFile};
 use crate::dictionary::Dictionary;
-use crate::file::{FileKind, FramedFile};
+use crate::file::{FileEnds, FileKind, FramedFile};
 use crate::lists::ListRules;
 use crate::manifest::{FileRecord, Manifest};
 use crate::options::DatabaseId;
@@ -310,8 +310,25 @@ impl PublishedState {
             dictionary: Arc::clone(&self.dictionary),
             properties: self.vertex_properties(version)?,
             edge_properties: Arc::new(StoredRows::new(&self.rows, number)?),
+            files: Arc::new(self.files_of(number)),
             path: path.to_owned(),
         })
+    }
+
+    /// The files that views of a version read.
+    fn files_of(&self, number: u32) -> FileEnds {
+        let steps = self.manifest.chain.steps(number).into_iter();
+        let deltas: HashSet<String> = steps.map(|(place, _)| names::delta(place.file)).collect();
+        let is_read = |name: &str, file: &FramedFile| file.kind() != FileKind::Delta || deltas.contains(name);
+        FileEnds::of(self.files.iter().filter(|(name, file)| is_read(name, file)).map(|(_, file)| file))
+    }
+
+    /// Requires that no open file was cut. Else what was read of it may be zeros.
+    ///
+    /// # Errors
+    /// The first file that was cut.
+    pub fn check_files(&self) -> Result<()> {
+        Ok(FileEnds::of(self.files.values()).check()?)
     }
 
     /// Vertex properties at a version.

@@ -204,6 +204,7 @@ impl SnapshotView {
             dictionary: Arc::clone(&self.shared.dictionary),
             properties: Arc::clone(&self.shared.properties),
             edge_properties: Arc::clone(&self.shared.edge_properties),
+            files: Arc::clone(&self.shared.files),
             path: PathBuf::from("(filtered)"),
         };
         let fault = FirstDamage::default();

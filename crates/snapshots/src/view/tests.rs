@@ -197,6 +197,7 @@ impl History {
             dictionary: Arc::new(Dictionary::open(KeyScheme::Dense, *bound as u64, &[]).unwrap()),
             properties: Arc::default(),
             edge_properties: Arc::default(),
+            files: Arc::default(),
             path: "db".into(),
         }
     }
