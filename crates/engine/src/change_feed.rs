@@ -67,7 +67,10 @@ impl RecordFeed {
     }
 
     /// The error for a next commit that neither the WAL nor a snapshot leads to.
-    fn gone(&self) -> Error {
+    fn gone(&mut self) -> Error {
+        if let Some(error) = self.log.torn_header() {
+            return error;
+        }
         let Self { last: since, until, .. } = *self;
         let later = self.steps.epochs().chain(self.log.later_epochs()).filter(|&epoch| epoch > since).min();
         Error::EpochGone {

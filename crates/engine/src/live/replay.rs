@@ -136,32 +136,33 @@ impl WriteGuard<'_> {
         }
         let refused = |fault: RecordFault| fault.in_record_of_primary(group.epoch);
         let bound = writer.bound_after(group.payload, &options).map_err(refused)?;
-        let mut versions = live.versions();
         let encode = |_: &MemtableWriter, payload: &&[u8], record: &mut Vec<u8>| record.extend_from_slice(payload);
-        let done = writer.commit_as(logging, bound, group.payload, encode, |writer, payload| {
+        writer.commit_as(logging, bound, group.payload, encode, |writer, payload| {
             let mut batch = ArcBatch::new(&options);
             logged::decode(payload, &options, |record| writer.redo(record, &options, &mut batch, pool))
                 .map_err(refused)?;
             writer.flush(&mut batch, pool)
-        });
-        if let Err(error) = done {
-            versions.take_back(group.epoch);
-            return Err(error);
-        }
-        versions.change_everything(group.epoch);
-        drop(versions);
+        })?;
+        // Its changes were not noted one by one.
+        live.versions().change_everything(group.epoch);
         live.show(Arc::clone(&writer.newest));
         Ok(true)
     }
 }
 
 impl MemtableWriter {
-    /// The vertex bound after a record.
+    /// The vertex bound after a record of another database, whose keys must be new here.
     pub(super) fn bound_after(&self, payload: &[u8], options: &GraphOptions) -> Result<usize, RecordFault> {
-        let mut bound = self.vertex_bound as u64;
+        let (mut bound, newest) = (self.vertex_bound as u64, self.newest.view());
         logged::decode(payload, options, |record| {
             match record {
-                LoggedOp::Key(_) => bound += 1,
+                LoggedOp::Key(key) => {
+                    // With one key for two vertices, no snapshot could be made any more.
+                    if newest.vertex_dead_or_alive(&key.into()).map_err(Error::from)?.is_some() {
+                        return Err("the key of a new vertex is there already".into());
+                    }
+                    bound += 1;
+                }
                 LoggedOp::Bound(new) => bound = bound.max(new.into()),
                 _ => {}
             }

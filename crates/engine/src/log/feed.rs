@@ -79,35 +79,31 @@ impl LogPlace<'_> {
         Ok(after)
     }
 
-    /// Checks the segments that a snapshot covers: those that are kept for the change feed. `after`: the epoch of the
+    /// Checks the records that a snapshot covers: those that are kept for the change feed. `after`: the epoch of the
     /// manifest.
     ///
     /// # Errors
     /// A segment is damaged; the disk failed.
     pub(crate) fn verify_retained(self, after: u64) -> Result<()> {
-        let held = self.hold(after)?;
-        let needed = held.segments.first();
+        let needed = self.hold(after)?.segments.first().map(|segment| segment.number);
         let mut fault: Option<(FeedSegment, &str)> = None;
-        for (_, path) in self.older_than(needed.map(|segment| segment.number))? {
+        for (number, path) in self.segments()? {
             let bytes = match self.storage.read_copy(&path) {
                 // A writer has removed the segment since it was listed.
                 Err(error) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => continue,
                 bytes => bytes?,
             };
             let Some(mut segment) = FeedSegment::begin(path.clone(), bytes, self.id)? else {
-                return Err(unfit(&path, 0, TORN_HEADER));
+                if needed.is_some_and(|needed| number < needed) {
+                    return Err(unfit(&path, 0, TORN_HEADER));
+                }
+                // A crash may have left it, and recovery removes it.
+                break;
             };
             require_next(fault.take(), segment.expected)?;
-            let seed = seed_of(self.id);
-            fault = loop {
-                match segment.read(seed) {
-                    Ok(Some(_)) => {}
-                    Ok(None) => break None,
-                    Err(what) => break Some((segment, what)),
-                }
-            };
+            fault = segment.fault_through(after, seed_of(self.id)).map(|what| (segment, what));
         }
-        require_next(fault, needed.and_then(|segment| segment.header(self.id)).map_or(0, |header| header.first_epoch))
+        require_next(fault, 0)
     }
 }
 
@@ -158,8 +154,10 @@ impl LogFeed {
     /// Begins the next segment. Returns false if there is none.
     fn begin(&mut self, last: u64) -> Result<bool> {
         let Some(segment) = self.segments.next() else {
-            // All records are certified, so a bad one is damage.
-            return self.fault.take().map_or(Ok(false), |fault| Err(damage(fault)));
+            // The youngest segment has no header yet where a writer has just begun it. All records of the feed are
+            // certified, so a bad one is damage.
+            let fault = self.fault.take_if(|(_, _, what)| *what != TORN_HEADER);
+            return fault.map_or(Ok(false), |fault| Err(damage(fault)));
         };
         let bytes = segment.file.read_all()?;
         let path = segment.path.clone();
@@ -174,6 +172,11 @@ impl LogFeed {
                 Ok(true)
             }
         }
+    }
+
+    /// The error for a youngest segment without a header, which may have had the next record.
+    pub(crate) fn torn_header(&mut self) -> Option<Error> {
+        self.fault.take().map(damage)
     }
 
     /// The epochs after which a segment begins that was not read.
@@ -203,6 +206,18 @@ impl FeedSegment {
             chain,
             generation,
         }))
+    }
+
+    /// The fault of the first bad record up to this epoch. Recovery finds the faults of younger ones.
+    fn fault_through(&mut self, epoch: u64, seed: u32) -> Option<&'static str> {
+        while self.expected <= epoch {
+            match self.read(seed) {
+                Ok(Some(_)) => {}
+                Ok(None) => return None,
+                Err(what) => return Some(what),
+            }
+        }
+        None
     }
 
     /// The next record; `None` at the end.

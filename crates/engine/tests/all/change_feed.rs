@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use anden_base::VertexId;
 use anden_base::progress::Silent;
+use anden_base::storage::Storage;
 use anden_engine::{
-    AddedEdge, AppendOptions, Changes, CommitRecord, Durability, EdgeWeight, Engine, Error, GraphChange, GraphOptions,
-    Key, KeyScheme, MergeScope, Missing, Retention, SnapshotView, Update, edges_between,
+    AddedEdge, AppendOptions, Changes, CommitRecord, Durability, EdgeWeight, Engine, Error, ErrorKind, GraphChange,
+    GraphOptions, Key, KeyScheme, MergeScope, Missing, Retention, SnapshotView, Update, edges_between,
 };
 use anden_graph::property::OwnedValue;
 use anden_graph::{Direction, Graph, GraphKind};
@@ -310,25 +311,31 @@ fn only_durable_commits_are_given() {
     db.set_checkpoint_bytes(None);
     let mut random = Random::new(5);
     let later = Durability::Batched(std::time::Duration::from_secs(3600));
-    let mut num_given = 0;
+    let reader = Engine::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+    let (mut num_given, mut num_hidden) = (0, 0);
     for round in 0..60_u64 {
         let durability = [Durability::None, later, Durability::Sync][random.below(3) as usize];
         db.apply_with(&[Update::add_edge(round, round + 1)], Missing::Lenient, durability, pool()).unwrap();
         if random.below(10) == 0 {
             db.checkpoint(None).unwrap();
         }
-        let given = epochs(&db, 0);
+        reader.refresh().unwrap();
+        let [given, given_by_reader] = [&db, &reader].map(|db| epochs(db, 0));
         assert!(given.iter().copied().eq(1..=given.len() as u64));
         assert!(given.len() as u64 <= round + 1);
         if durability == Durability::Sync {
             assert_eq!(given.len() as u64, round + 1);
         }
         let after = open(&disk.after_crash(round)).unwrap();
-        assert!(after.epoch() >= given.len() as u64, "round {round}: a commit that was given is lost");
-        assert!(epochs(&after, 0).starts_with(&given), "round {round}");
+        for given in [&given, &given_by_reader] {
+            assert!(after.epoch() >= given.len() as u64, "round {round}: a commit that was given is lost");
+            assert!(epochs(&after, 0).starts_with(given), "round {round}");
+        }
         num_given += given.len();
+        num_hidden += usize::from(given_by_reader.len() < reader.epoch() as usize);
     }
     assert!(num_given < 60 * 61 / 2, "some commits wait for their sync");
+    assert!(num_hidden > 0, "a reader shows commits that are not durable, and does not give them");
 }
 
 /// A reader in another process tells durable commits by what is on the disk.
@@ -347,6 +354,8 @@ fn readers_give_commits_that_are_certified() {
         }
         // The record of a commit certifies the one before.
         assert!((key..=key + 1).contains(&since), "{since} after {} commits", key + 1);
+        // The mark certifies the first commit of a segment at once.
+        assert!(key > 0 || since == 1);
         if key % 10 == 5 {
             db.checkpoint(None).unwrap();
         }
@@ -400,6 +409,7 @@ fn segments_from_before_an_append_are_bridged() {
     let mut changes = Changes::default();
     changes.added.push((7.into(), 8.into(), None));
     db.append_changes(&changes, &AppendOptions::default(), pool(), &Silent).unwrap();
+    assert_eq!(segments(&disk).len(), 0);
     add(&db, 2);
     assert_eq!((epochs(&db, 0), epochs(&db, 1), epochs(&db, 2)), (vec![1, 2, 3], vec![2, 3], vec![3]));
     let segment = &segments(&before)[0];
@@ -430,25 +440,159 @@ fn damaged_kept_segment_is_found_by_verify() {
         }
     }
     db.close().unwrap();
-    let segment = segments(&disk)[0].clone();
-    let whole = disk.contents(&segment).unwrap();
-    for place in [2, 70, 110, 170] {
-        let mut bytes = whole.clone();
-        bytes[place] ^= 1;
-        disk.set_contents(&segment, &bytes);
-        let db = open(&disk).unwrap();
-        assert_eq!(db.view().unwrap().num_edges(), 6);
-        let error = db.verify(pool()).unwrap_err().to_string();
-        assert!(error.contains("wal-000001") && error.contains("only the change feed needs it"), "{error}");
-        let read: Result<Vec<_>, _> = db.changes(0).and_then(Iterator::collect);
-        assert!(read.is_err(), "byte {place}: {read:?}");
-        assert_eq!(epochs(&db, 2), [3, 4, 5, 6]);
+    let segments = segments(&disk);
+    assert_eq!(segments.len(), 3);
+    for (number, segment) in segments.iter().enumerate() {
+        let (whole, before) = (disk.contents(segment).unwrap(), 2 * number as u64);
+        for place in [2, 70, 110, 170] {
+            let mut bytes = whole.clone();
+            bytes[place] ^= 1;
+            disk.set_contents(segment, &bytes);
+            // Without its header, the youngest segment is what a crash leaves, and the next writer removes it.
+            if place == 2 && number == 2 {
+                let reader = Engine::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+                reader.verify(pool()).unwrap();
+                continue;
+            }
+            let db = open(&disk).unwrap();
+            assert_eq!(db.view().unwrap().num_edges(), 6);
+            let error = db.verify(pool()).unwrap_err().to_string();
+            let name = segment.display().to_string();
+            assert!(error.contains(&name) && error.contains("only the change feed needs it"), "{error}");
+            let mut feed = db.changes(before).unwrap();
+            let fault = feed.find_map(Result::err).expect("the net changes do not stand for damaged records");
+            assert_eq!(fault.kind(), ErrorKind::Corrupt, "byte {place} of {name}: {fault}");
+            assert!(feed.next().is_none(), "a feed ends after an error");
+            assert!(epochs(&db, before + 2).into_iter().eq(before + 3..=6));
+        }
+        disk.set_contents(segment, &whole);
     }
+}
+
+/// What follows the records of a segment: a record that was refused and could not be cut off, or a torn tail.
+#[test]
+fn garbage_behind_records_is_no_damage() {
+    let (disk, db) = create(GraphOptions::default());
+    db.set_keep_wal(64 * MB).unwrap();
+    for key in 0..3 {
+        add(&db, key);
+        if key < 2 {
+            db.checkpoint(None).unwrap();
+        }
+    }
+    let disk = kill(&disk, db);
+    for segment in segments(&disk) {
+        let mut bytes = disk.contents(&segment).unwrap();
+        let end = bytes.iter().rposition(|&byte| byte != 0).unwrap().next_multiple_of(8);
+        bytes[end + 8..end + 16].fill(7);
+        disk.set_contents(&segment, &bytes);
+    }
+    let check = |db: &Engine| {
+        db.verify(pool()).unwrap();
+        let given = records(db, 0);
+        assert!(given.iter().all(|record| !record.is_net()));
+        assert!(given.len() >= 2 && given.iter().map(CommitRecord::epoch).eq(1..=given.len() as u64));
+    };
+    check(&Engine::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap());
+    // A writer cuts the torn tail.
+    check(&open(&disk).unwrap());
+}
+
+/// A writer makes the file of a segment before it writes the header.
+#[test]
+fn segment_without_header_is_no_damage() {
+    let (disk, db) = create(GraphOptions::default());
+    add(&db, 0);
+    db.checkpoint(None).unwrap();
+    let next = Path::new(DB).join("wal-000002");
+    disk.set_contents(&next, &[]);
+    assert_eq!(epochs(&db, 0), [1]);
+    disk.remove_file(&next).unwrap();
+    // Where no snapshot leads on, it is what the feed lacks.
+    add(&db, 1);
+    let segment = segments(&disk)[0].clone();
+    let mut bytes = disk.contents(&segment).unwrap();
+    bytes[2] ^= 1;
+    disk.set_contents(&segment, &bytes);
+    let error = db.changes(1).unwrap().next().unwrap().unwrap_err();
+    assert!(error.kind() == ErrorKind::Corrupt && error.to_string().contains("wal-000002"), "{error}");
+}
+
+/// A record counts only behind the one that it followed when it was written.
+#[test]
+fn feed_refuses_a_record_of_another_chain() {
+    let (disk, db) = create(GraphOptions::default());
+    db.set_keep_wal(MB).unwrap();
+    db.close().unwrap();
+    let other_disk = disk.duplicate();
+    let [db, other] = [&disk, &other_disk].map(|disk| open(disk).unwrap());
+    add(&db, 1);
+    add(&other, 5);
+    let segment = segments(&disk)[0].clone();
+    let first = other_disk.contents(&segment).unwrap();
+    let end = first.iter().rposition(|&byte| byte != 0).unwrap() + 1;
+    add(&db, 2);
+    db.checkpoint(None).unwrap();
+    let mut bytes = disk.contents(&segment).unwrap();
+    bytes[..end].copy_from_slice(&first[..end]);
+    disk.set_contents(&segment, &bytes);
+    let mut feed = db.changes(0).unwrap();
+    assert_eq!(feed.next().unwrap().unwrap().epoch(), 1);
+    let error = feed.next().unwrap().unwrap_err().to_string();
+    assert!(error.contains("a record does not follow the one before it"), "{error}");
+    let error = db.verify(pool()).unwrap_err().to_string();
+    assert!(error.contains("a record does not follow the one before it"), "{error}");
+}
+
+/// A power cut may bring a removed segment back, but not the next one.
+#[test]
+fn returned_segment_opens_no_hole() {
+    let (disk, db) = create(GraphOptions::default());
+    db.retain(Retention::Last(1)).unwrap();
+    db.set_keep_wal(64 * MB).unwrap();
+    for key in 0..6 {
+        add(&db, key);
+        db.checkpoint(None).unwrap();
+    }
+    let before = segments(&disk);
+    let bytes = disk.contents(&before[0]).unwrap();
+    db.set_keep_wal(3 * bytes.len() as u64).unwrap();
+    assert_eq!(segments(&disk), before[3..]);
+    disk.set_contents(&before[0], &bytes);
+    for db in [&db, &Engine::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap()] {
+        assert_eq!((db.oldest_epoch().unwrap(), epochs(db, 3)), (3, vec![4, 5, 6]));
+        assert_eq!(gone(db, 2), 3);
+    }
+    // The next writer removes it again.
+    drop(db);
+    open(&disk).unwrap();
+    assert_eq!(segments(&disk), before[3..]);
+}
+
+/// A segment that a crash left, and that no feed reads, may never have been durable.
+#[test]
+fn left_segments_are_no_damage() {
+    let (disk, db) = create(GraphOptions::default());
+    add(&db, 0);
+    let segment = segments(&disk)[0].clone();
+    let mut bytes = disk.contents(&segment).unwrap();
+    bytes[110] ^= 1;
+    db.checkpoint(None).unwrap();
+    add(&db, 1);
+    disk.set_contents(&segment, &bytes);
+    let reader = Engine::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+    reader.verify(pool()).unwrap();
+    // The next writer removes it, even if nothing but its name is left.
+    disk.set_contents(&segment, &[]);
+    let disk = kill(&disk, db);
+    let db = open(&disk).unwrap();
+    db.verify(pool()).unwrap();
+    assert_eq!(segments(&disk).len(), 1);
 }
 
 #[test]
 fn misfit_records_are_refused() {
-    let ((_, primary), (_, replica)) = (create(GraphOptions::default()), create(GraphOptions::default()));
+    let ((_, primary), (disk, replica)) = (create(GraphOptions::default()), create(GraphOptions::default()));
     primary.set_keep_wal(MB).unwrap();
     (0..3).for_each(|key| add(&primary, key));
     let records = records(&primary, 0);
@@ -463,10 +607,86 @@ fn misfit_records_are_refused() {
     assert!(memory.apply_record(&records[0], pool()).unwrap());
     let error = memory.changes(0).map(drop).unwrap_err().to_string();
     assert!(error.contains("in memory"), "{error}");
+    let reader = Engine::open_read_only_in(Arc::new(disk), Path::new(DB)).unwrap();
+    assert!(matches!(reader.apply_record(&records[0], pool()), Err(Error::ReadOnly { .. })));
+    assert!(matches!(reader.set_keep_wal(1), Err(Error::ReadOnly { .. })));
     // A graph without in-lists follows one with them.
     let (_, lean) = create(GraphOptions { in_edges: false, ..GraphOptions::default() });
     records.iter().for_each(|record| assert!(lean.apply_record(record, pool()).unwrap()));
     assert_eq!(lean.view().unwrap().num_edges(), 3);
+}
+
+/// The first commits of a replica and of its primary, the second one of the primary, and its fault in the replica.
+type Divergence = (GraphOptions, Vec<Update>, Vec<Update>, Update, &'static str);
+
+/// Each record names something that the replica lacks, or that it has in another place.
+fn divergences() -> Vec<Divergence> {
+    let dense = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let valued = GraphOptions { edge_properties: true, ..GraphOptions::default() };
+    let integers = GraphOptions::default();
+    let vertex = |key: u64| Update::AddVertex(key.into());
+    let size = |key: u64| Update::set_vertex(key, "size", 1);
+    let edge = |source: u64| Update::add_edge_with(source, source + 1, [("size", 1)]);
+    let no_value = "a value fits no vertex and no property";
+    vec![
+        (integers, vec![vertex(1)], vec![Update::add_edge(1, 2)], Update::add_edge(2, 1), "an end that is no vertex"),
+        (integers, vec![vertex(1)], vec![vertex(1), vertex(2)], Update::RemoveVertex(2.into()), "beyond the last"),
+        (integers, vec![vertex(2)], vec![vertex(1)], vertex(2), "the key of a new vertex is there already"),
+        (dense, vec![vertex(9)], vec![vertex(1)], vertex(5), "the vertex bound goes back"),
+        (integers, vec![vertex(1)], vec![size(1)], size(1), no_value),
+        (integers, vec![size(1)], vec![size(1), vertex(2)], size(2), no_value),
+        (valued, vec![edge(1), edge(2)], vec![edge(1), vertex(3)], edge(2), "rows do not follow each other"),
+    ]
+}
+
+#[test]
+fn records_of_a_diverged_primary_are_refused() {
+    let mut num_broken = 0;
+    for (options, ours, theirs, next, what) in divergences() {
+        let ((_, primary), (disk, replica)) = (create(options), create(options));
+        let apply = |db: &Engine, updates: &[Update]| db.apply(updates, Missing::Lenient, pool()).unwrap();
+        apply(&replica, &ours);
+        apply(&primary, &theirs);
+        apply(&primary, &[next]);
+        let before = show(&replica.view().unwrap());
+        let record = &records(&primary, 1)[0];
+        let error = replica.apply_record(record, pool()).unwrap_err().to_string();
+        assert!(error.contains(what) && error.contains("the databases differ"), "{what}: {error}");
+        let error = replica.apply_record(record, pool()).unwrap_err().to_string();
+        num_broken += usize::from(error.contains("an earlier batch failed half way"));
+        assert_eq!((show(&replica.view().unwrap()), replica.epoch()), (before.clone(), 1), "{what}");
+        // The record has left the WAL.
+        let again = open(&kill(&disk, replica)).unwrap();
+        assert_eq!((show(&again.view().unwrap()), again.epoch()), (before, 1), "{what}");
+        apply(&again, &[Update::add_edge(1, 7)]);
+        again.checkpoint(None).unwrap();
+        again.verify(pool()).unwrap();
+    }
+    // New keys are compared before anything is applied.
+    assert_eq!(num_broken, divergences().len() - 1);
+}
+
+/// A transaction on a replica reads a list that a record, single or net, then changes.
+#[test]
+fn applied_records_conflict_with_transactions() {
+    let ((_, primary), (_, replica)) = (create(GraphOptions::default()), create(GraphOptions::default()));
+    add(&primary, 0);
+    assert!(replica.apply_record(&records(&primary, 0)[0], pool()).unwrap());
+    for is_net in [false, true] {
+        primary.checkpoint(None).unwrap();
+        let epoch = replica.epoch();
+        add(&primary, epoch);
+        if is_net {
+            primary.checkpoint(None).unwrap();
+        }
+        let record = &records(&primary, epoch)[0];
+        assert_eq!(record.is_net(), is_net);
+        let mut tx = replica.begin(pool()).unwrap();
+        assert_eq!(tx.degree(&epoch.into(), Direction::Out).unwrap(), 0);
+        tx.add_vertex(&100.into()).unwrap();
+        assert!(replica.apply_record(record, pool()).unwrap());
+        assert_eq!(tx.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    }
 }
 
 /// Retention removes and writes files; a power cut between any two calls leaves a database and a feed without a hole.

@@ -3,14 +3,18 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicIsize, Ordering};
 
 use anden_base::parallel::Pool;
-use anden_base::progress::Silent;
+use anden_base::progress::{Progress, Silent};
 use anden_engine::{
-    AppendOptions, Changes, Engine, GraphOptions, Maintenance, MergeScope, Missing, Result, SnapshotView, Update,
+    AppendOptions, BackupOptions, BackupTarget, Changes, Engine, GraphOptions, Maintenance, MergeScope, Missing,
+    Result, SnapshotView, Update,
 };
 use anden_graph::property::PropertyValue;
 use anden_graph::{Direction, Graph};
+use anden_testkit::FaultStorage;
 
 const PAGE_BYTES: u64 = 4096;
 /// As many as make the files of edges and values large enough to be mapped.
@@ -125,6 +129,10 @@ fn cut_delta_is_not_merged() {
     (1..4).for_each(|seed| append(&db, seed));
     let view = db.view().unwrap();
     let expected = sums(&view).unwrap();
+    // A block that was verified is not verified again by the merge.
+    for vertex in 0..NUM_VERTICES as u32 {
+        assert!(view.for_each_fragment(Direction::In, vertex, |_| std::ops::ControlFlow::Continue(())).is_continue());
+    }
     let deltas: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()).collect();
     let last = deltas.iter().filter(|path| name_of(path).starts_with("delta-")).max().unwrap();
     let whole = fs::read(last).unwrap();
@@ -136,5 +144,55 @@ fn cut_delta_is_not_merged() {
     let db = Engine::open(&path).unwrap();
     assert_eq!(sums(&db.view().unwrap()).unwrap(), expected);
     db.verify(&pool()).unwrap();
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Cuts a file after this many parts were copied.
+struct CutsMeanwhile<'a> {
+    file: &'a Path,
+    len: u64,
+    num_parts: AtomicIsize,
+}
+
+impl Progress for CutsMeanwhile<'_> {
+    fn advance(&self, _: u64) {
+        if self.num_parts.fetch_sub(1, Ordering::Relaxed) == 1 {
+            cut_within_last_page(self.file, self.len);
+        }
+    }
+}
+
+#[test]
+fn cut_during_a_backup_is_noticed() {
+    let folder = empty_folder("cut-backup");
+    let path = folder.join("db");
+    make(&path);
+    let (file, len) = mapped_files(&path).into_iter().find(|(file, _)| name_of(file).ends_with("-out")).unwrap();
+    let (name, whole) = (name_of(&file), fs::read(&file).unwrap());
+    let (mut num_refused, mut num_whole) = (0, 0);
+    for place in 1.. {
+        let (db, disk) = (Engine::open(&path).unwrap(), FaultStorage::default());
+        let progress = CutsMeanwhile { file: &file, len, num_parts: place.into() };
+        let target = BackupTarget::Directory("backup".into());
+        let copied = db.backup_in(Arc::new(disk.clone()), target, &BackupOptions::default(), &progress);
+        drop(db);
+        fs::write(&file, &whole).unwrap();
+        match copied {
+            // The file was copied before.
+            Ok(_) => {
+                assert_eq!(disk.contents(&Path::new("backup").join(name)).unwrap(), whole, "after {place} parts");
+                num_whole += 1;
+            }
+            Err(error) => {
+                assert!(error.to_string().contains(name), "{error}");
+                num_refused += 1;
+            }
+        }
+        // There are no more parts.
+        if progress.num_parts.into_inner() > 0 {
+            break;
+        }
+    }
+    assert!(num_refused > 2 && num_whole > 2, "{num_refused} refused, {num_whole} whole");
     fs::remove_dir_all(folder).unwrap();
 }

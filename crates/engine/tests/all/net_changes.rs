@@ -14,6 +14,7 @@ use anden_graph::{Graph, WeightType};
 use anden_testkit::{FaultStorage, Random, crash_every_call};
 
 use crate::change_feed::{Consumer, Shown, add, create, kinds, records, show};
+use crate::hooked::HookedStorage;
 use crate::log_recovery::{DB, kill, open, pool};
 
 const MB: u64 = 1 << 20;
@@ -79,6 +80,60 @@ fn append_no_longer_ends_the_feed() {
     assert_eq!(sets(&db, 1), expected[1..]);
     db.set_keep_wal(0).unwrap();
     assert_eq!((sets(&db, 3), nearest(&db, 2)), (expected[3..].to_vec(), (Some(0), 3)));
+}
+
+/// Nothing would recover the commits before an append from the WAL, and the feed would lack them.
+#[test]
+fn kept_wal_is_durable_before_an_append() {
+    for seed in 0..8 {
+        let (disk, db) = create(GraphOptions::default());
+        db.set_keep_wal(64 * MB).unwrap();
+        for key in 1..4 {
+            let update = Update::add_edge(key, key + 1);
+            db.apply_with(&[update], Missing::Lenient, Durability::None, pool()).unwrap();
+        }
+        append_edge(&db, 7);
+        let after = open(&disk.after_crash(seed)).unwrap();
+        assert_eq!(sets(&after, 0), [(1, false), (2, false), (3, false), (4, true)], "seed {seed}");
+    }
+}
+
+/// The snapshots are held after the segments, so that one has the commits of a segment that was removed before.
+#[test]
+fn checkpoint_during_the_opening_of_a_feed() {
+    let storage = HookedStorage::default();
+    let db = Arc::new(Engine::create_in(Arc::new(storage.clone()), Path::new(DB), GraphOptions::default()).unwrap());
+    add(&db, 1);
+    db.checkpoint(None).unwrap();
+    add(&db, 2);
+    let writer = Arc::clone(&db);
+    // The mark is read before the segments are listed.
+    storage.set_read_hook(move |_| drop(writer.checkpoint(None).unwrap()));
+    assert_eq!(sets(&db, 1), [(2, true)]);
+}
+
+/// The segments are listed, opened and read while a writer removes them; then a snapshot has their commits.
+#[test]
+fn snapshots_lead_on_beside_checkpoints() {
+    let (_, db) = create(GraphOptions::default());
+    let (num_commits, mut num_read) = (400, 0);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for key in 1..=num_commits {
+                let update = Update::add_edge(key, key + 1);
+                db.apply_with(&[update], Missing::Lenient, Durability::None, pool()).unwrap();
+                db.checkpoint(None).unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            let since = db.snapshots().last().unwrap().epoch;
+            let epochs: Vec<_> = sets(&db, since).iter().map(|(epoch, _)| *epoch).collect();
+            assert!(epochs.iter().copied().eq(since + 1..=since + epochs.len() as u64), "{epochs:?} since {since}");
+            num_read += epochs.len();
+        }
+    });
+    assert_eq!(sets(&db, 0).len() as u64, num_commits);
+    println!("{num_read} records were read beside the writer");
 }
 
 #[test]
@@ -202,6 +257,56 @@ fn net_changes_keep_to_the_memory() {
     replica.set_memory(None);
     assert!(replica.apply_record(&records(&primary, 0)[0], pool()).unwrap());
     assert_eq!(replica.view().unwrap().num_edges(), 2000);
+}
+
+/// Rows that edges had and lost are in no record, and still take memory in a replica.
+#[test]
+fn lost_rows_of_net_changes_are_bounded() {
+    let options = GraphOptions { edge_properties: true, ..GraphOptions::default() };
+    let ((_, primary), (_, replica)) = (create(options), create(options));
+    for size in 0..600 {
+        let update = Update::add_edge_with(1, 2, [("size", size)]);
+        primary.apply_with(&[update], Missing::Lenient, Durability::None, pool()).unwrap();
+    }
+    primary.checkpoint(None).unwrap();
+    let net = &records(&primary, 0)[0];
+    replica.set_memory(Some(4 << 10));
+    let error = replica.apply_record(net, pool()).unwrap_err();
+    assert!(matches!(&error, Error::Memory { what, .. } if what.contains("rows of a net change set")), "{error}");
+    replica.set_memory(None);
+    assert!(replica.apply_record(net, pool()).unwrap());
+    assert_eq!(show(&replica.view().unwrap()), show(&primary.view().unwrap()));
+}
+
+/// A replica that has given more rows than its primary would give some of them twice.
+#[test]
+fn rows_of_net_changes_never_go_back() {
+    let options = GraphOptions { multigraph: true, ..GraphOptions::default() };
+    let ((_, primary), (_, replica)) = (create(options), create(options));
+    let edge = Update::add_edge(1, 2);
+    for (db, num_edges) in [(&primary, 1), (&replica, 3)] {
+        db.apply(&vec![edge.clone(); num_edges], Missing::Lenient, pool()).unwrap();
+        db.checkpoint(None).unwrap();
+    }
+    primary.apply(&[Update::AddVertex(9.into())], Missing::Lenient, pool()).unwrap();
+    primary.checkpoint(None).unwrap();
+    let before = show(&replica.view().unwrap());
+    let error = replica.apply_record(&records(&primary, 1)[0], pool()).unwrap_err().to_string();
+    assert!(error.contains("the numbers of rows do not follow each other; the databases differ"), "{error}");
+    assert_eq!((show(&replica.view().unwrap()), replica.epoch()), (before, 1));
+}
+
+/// A vertex that was removed and comes back without an edge or a value.
+#[test]
+fn vertex_returns_in_a_replica() {
+    let ((_, primary), (_, replica)) = (create(GraphOptions::default()), create(GraphOptions::default()));
+    for update in [Update::add_edge(1, 2), Update::RemoveVertex(1.into()), Update::AddVertex(1.into())] {
+        primary.apply(&[update], Missing::Lenient, pool()).unwrap();
+        primary.checkpoint(None).unwrap();
+        let net = &records(&primary, replica.epoch())[0];
+        assert!(net.is_net() && replica.apply_record(net, pool()).unwrap());
+        assert_eq!(show(&replica.view().unwrap()), show(&primary.view().unwrap()));
+    }
 }
 
 #[test]

@@ -255,6 +255,10 @@ fn steps_lead_from_kept_epochs_to_later_ones() {
     let dropped = whole.without(&[1, 3]).chain;
     assert_eq!(dropped.deltas_between(2, 4), [DeltaRef::composed(0)]);
     assert_eq!(steps(&dropped), [None, None, Some((2, 4)), None, d, None, None]);
+    // A version that retention dropped stays hidden for a while, and is no step.
+    let mut hidden = whole.clone();
+    hidden.versions[2].is_kept = false;
+    assert_eq!(steps(&hidden), [None, a, Some((2, 4)), None, d, None, None]);
     // The WAL goes on from the newest version, even if its snapshot was dropped.
     assert_eq!(steps(&whole.without(&[5]).chain), [None, a, b, c, d, None, None]);
     // Versions without a commit between them share an epoch.

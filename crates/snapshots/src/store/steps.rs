@@ -39,10 +39,9 @@ impl Store {
 }
 
 impl SnapshotSteps {
-    /// The epochs of the snapshots and of the newest version, ascending. Some may be there twice.
+    /// The epochs of the snapshots, ascending. Some may be there twice.
     pub fn epochs(&self) -> impl Iterator<Item = u64> {
-        let chain = &self.state.manifest.chain;
-        chain.kept().map(|version| version.epoch).chain([chain.newest().epoch])
+        self.state.manifest.chain.kept().map(|version| version.epoch)
     }
 
     /// The step from the snapshot of the epoch `since` to the next younger one, or to the newest version if that was
