@@ -83,7 +83,7 @@ pub fn restore_in(
     let _span = tracing::info_span!("restore", path = %path.display()).entered();
     let begin = Instant::now();
     let progress: &dyn Progress = &TracedPhases::new(progress);
-    let mut pace = CopyPace::new(progress, options.limit_rate)?;
+    let mut pace = CopyPace::new(progress, options.limit_rate, &|| 0)?;
     let mut restorer = Store::restore(Arc::clone(&storage), path)?;
     let open = |(number, path): (usize, &PathBuf)| BackupSource::open(&*storage, path, number, &restorer, &mut pace);
     let sources = sources.iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
