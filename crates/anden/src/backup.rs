@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anden_engine::{BackupTarget, RestoreOptions};
 
-use crate::{Database, Result, Session};
+use crate::{Database, Error, Result, Session};
 
 pub use anden_engine::{
     BackupId, BackupOptions, BackupReport, DatabaseId, Loss, RepairReport, RestoreReport, VertexSpan,
@@ -13,6 +13,8 @@ pub use anden_engine::{
 
 /// The ending of a backup in one file.
 const ARCHIVE_ENDING: &str = ".tar.zst";
+/// Extensions of names that look like archives and are none of ours.
+const OTHER_ARCHIVES: [&str; 8] = ["tar", "gz", "tgz", "zst", "tzst", "bz2", "xz", "zip"];
 
 impl Database {
     /// Copies everything committed, as of one epoch, to a new directory, or to one file if the name ends in `.tar.zst`.
@@ -53,6 +55,11 @@ impl Database {
     pub fn backup_with(&self, target: impl AsRef<Path>, options: &BackupOptions) -> Result<BackupReport> {
         let path = target.as_ref();
         let is_archive = path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(ARCHIVE_ENDING));
+        let looks_like_one = path.extension().is_some_and(|end| OTHER_ARCHIVES.iter().any(|other| end == *other));
+        if looks_like_one && !is_archive {
+            let text = format!("cannot back up to {}: the name of an archive ends in {ARCHIVE_ENDING}", path.display());
+            return Err(Error::InvalidInput(text.into()));
+        }
         let path = path.to_owned();
         let target = if is_archive { BackupTarget::Archive(path) } else { BackupTarget::Directory(path) };
         Ok(self.inner().backup(target, options, self.session().progress())?)

@@ -383,7 +383,7 @@ impl From<anden_snapshots::Error> for Error {
         match error {
             Stored::Base(error) => error.into(),
             Stored::Memory { what, needed, budget } => Self::Memory { what, needed, budget },
-            Stored::NotFound { path } => Self::not_found(NotFound::Database(path), text),
+            Stored::NotFound { path, .. } => Self::not_found(NotFound::Database(path), text),
             Stored::NoSnapshot { number, .. } => Self::not_found(NotFound::Snapshot(number.into()), text),
             Stored::NoProperty { property, .. } => Self::not_found(NotFound::Property(property), text),
             Stored::NoIndex { property } => Self::not_found(NotFound::Index(property), text),

@@ -92,6 +92,17 @@ impl Error {
         Self::Corrupt { path: path.to_owned(), offset, what: what.into() }
     }
 
+    /// Damage, if this is the error for a file that does not exist, of those that must be there.
+    #[must_use]
+    pub fn or_missing(self) -> Self {
+        match &self {
+            Self::Io { path, .. } if self.io_kind() == Some(io::ErrorKind::NotFound) => {
+                Self::corrupt(path, 0, "the file is missing")
+            }
+            _ => self,
+        }
+    }
+
     /// Kind of the system's error, for [`Io`](Self::Io).
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         match self {

@@ -54,12 +54,34 @@ impl CommandFailure {
     /// Names the command that saves what is left of a damaged database.
     #[must_use]
     pub fn with_repair(self, database: &Path) -> Self {
+        // Without the manifest, nothing can be saved.
+        let is_of_manifest = self.is_damage_in(&database.join("MANIFEST"));
         match self {
-            Self::Failed(error) if error.downcast_ref::<Damage>().is_some() => {
+            Self::Failed(error) if error.is::<Damage>() && !is_of_manifest => {
                 Self::failed(format!("{error}; `anden repair {} --to NEW` saves what is left", database.display()))
             }
             other => other,
         }
+    }
+
+    /// Gives the advice for a damaged backup in place of that for a damaged database.
+    #[must_use]
+    pub fn in_backup(self) -> Self {
+        match self {
+            Self::Failed(error) => match error.downcast() {
+                Ok(Damage(text)) => {
+                    Self::failed(format!("{text}; take another copy of that backup, or an earlier chain of backups"))
+                }
+                Err(error) => Self::Failed(error),
+            },
+            other => other,
+        }
+    }
+
+    /// Whether the failure is damage in this file, or in this directory.
+    pub fn is_damage_in(&self, path: &Path) -> bool {
+        let Self::Failed(error) = self else { return false };
+        error.downcast_ref().is_some_and(|Damage(text)| text.starts_with(&*path.to_string_lossy()))
     }
 
     /// The exit status.

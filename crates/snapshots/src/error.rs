@@ -25,10 +25,12 @@ pub enum Error {
         path: PathBuf,
     },
     /// The directory has no database.
-    #[error("{}: is no database (there is no {} in it)", path.display(), crate::names::MANIFEST)]
+    #[error("{}: is no database (there is no {} in it){hint}", path.display(), crate::names::MANIFEST)]
     NotFound {
         /// The path of the directory.
         path: PathBuf,
+        /// What the directory has instead, and what to do; or nothing.
+        hint: &'static str,
     },
     /// The database has another format version.
     #[error(

@@ -71,7 +71,7 @@ pub use repair::{DamagedStore, Loss, RepairedStore, VertexSpan};
 pub use store::{
     DeltaChanges, EdgeChanges, IndexDraft, IndexInfo, Lease, LeaseInfo, MergeReport, MergeScope, NewRows, RunningWork,
     SnapshotDiff, SnapshotInfo, SnapshotStep, SnapshotSteps, StorageStats, Store, StoredFormFile, StoredForms,
-    WorkCounters, WorkProgress, WorkStats, WriterLock, check_first_name,
+    WorkCounters, WorkProgress, WorkStats, WriterLock, check_first_name, is_database,
 };
 pub use table::PAGE_VERTICES;
 pub use temp_file::TempFile;

@@ -46,6 +46,11 @@ pub(crate) fn base(number: u32, column: &str) -> String {
     format!("{BASE}{number:0NUMBER_DIGITS$}-{column}")
 }
 
+/// Whether a file of this name belongs to a base, which every database has.
+pub(crate) fn is_of_base(name: &str) -> bool {
+    name.starts_with(BASE)
+}
+
 /// Name of a dictionary part.
 pub(crate) fn dictionary(number: u32) -> String {
     format!("{DICTIONARY}{number:0NUMBER_DIGITS$}")

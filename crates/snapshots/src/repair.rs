@@ -35,7 +35,7 @@ use crate::delta::{Delta, DeltaFile};
 use crate::file::{FileKind, FramedFile, SectionKind, WrittenFile};
 use crate::manifest::{FileRecord, Manifest};
 use crate::options::DatabaseId;
-use crate::store::{Store, open_file};
+use crate::store::{Store, is_database, no_database, open_file};
 use crate::table::PAGE_VERTICES;
 use crate::{Error, Result, names};
 
@@ -84,8 +84,8 @@ impl DamagedStore {
     pub fn open(storage: &dyn Storage, path: &Path) -> Result<Self> {
         let storage = storage.open_dir(path)?;
         let manifest_path = path.join(names::MANIFEST);
-        if !storage.exists(&manifest_path)? {
-            return Err(Error::NotFound { path: path.to_owned() });
+        if !is_database(&*storage, path)? {
+            return Err(no_database(&*storage, path)?);
         }
         let manifest_bytes = storage.read_copy(&manifest_path)?;
         let mut manifest = Manifest::decode(&manifest_bytes, &manifest_path)?;

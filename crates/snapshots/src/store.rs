@@ -438,13 +438,36 @@ pub(crate) fn check_name(name: Option<&str>, manifest: Option<&Manifest>) -> Res
 /// Opens the directory of a database, and keeps the handle.
 fn open_directory(storage: &dyn Storage, path: &Path) -> Result<Arc<dyn Storage>> {
     use std::io::ErrorKind::{NotADirectory, NotFound};
-    let not_found = || Error::NotFound { path: path.to_owned() };
     // The open handle stays with this directory, even if another one takes over its name.
     let directory = storage.open_dir(path).map_err(|error| match error.io_kind() {
-        Some(NotFound | NotADirectory) => not_found(),
+        Some(NotFound | NotADirectory) => Error::NotFound { path: path.to_owned(), hint: "" },
         _ => error.into(),
     })?;
-    if directory.exists(&path.join(names::MANIFEST))? { Ok(directory) } else { Err(not_found()) }
+    match is_database(&*directory, path)? {
+        true => Ok(directory),
+        false => Err(no_database(&*directory, path)?),
+    }
+}
+
+/// Whether the directory at `path` has a database, damaged or not.
+///
+/// # Errors
+/// The disk failed.
+pub fn is_database(directory: &dyn Storage, path: &Path) -> Result<bool> {
+    Ok(directory.exists(&path.join(names::MANIFEST))?)
+}
+
+/// The error for a directory without a database, which tells what it may be.
+pub(crate) fn no_database(directory: &dyn Storage, path: &Path) -> Result<Error> {
+    let found = directory.list(path)?;
+    let hint = if found.iter().any(|name| name == names::BACKUP) {
+        "; it is a backup: `anden restore` makes a database of it"
+    } else if found.iter().any(|name| names::is_of_base(name)) {
+        "; other files of a database are there: restore it from a backup"
+    } else {
+        ""
+    };
+    Ok(Error::NotFound { path: path.to_owned(), hint })
 }
 
 /// Names in a database directory that belong neither to the manifest nor to the WAL.

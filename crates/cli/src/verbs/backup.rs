@@ -33,7 +33,10 @@ pub fn backup(global: &Global, args: &BackupArgs) -> Result {
         false => database.backup_with(&args.target, &options),
     };
     watch.clear();
-    let report = done?;
+    let report = done.map_err(|error| match CommandFailure::from(error) {
+        failure if args.since.as_ref().is_some_and(|since| failure.is_damage_in(since)) => failure.in_backup(),
+        failure => failure,
+    })?;
     // Standard output holds the archive.
     if to_stdout {
         return Ok(());
@@ -54,7 +57,9 @@ pub fn backup(global: &Global, args: &BackupArgs) -> Result {
     } else if !global.quiet {
         let (path, files, time) = (args.target.display(), count(report.num_files as u64), duration(seconds));
         let (bytes, all) = (size(report.num_bytes), size(report.state_bytes));
-        console.line(format_args!("wrote {path}: epoch {}, {files} files, {bytes} of {all}, {time}", report.epoch))?;
+        let (epoch, id) = (report.epoch, report.id);
+        console
+            .line(format_args!("wrote {path}: epoch {epoch}, {files} files, {bytes} of {all}, {time}, backup {id}"))?;
     }
     console.finish()
 }
@@ -67,7 +72,7 @@ pub fn restore(global: &Global, args: &RestoreArgs) -> Result {
     let sources: &[PathBuf] = &args.sources;
     let done = Database::restore(sources, &args.database, args.limit_rate, &session);
     watch.clear();
-    let report = done?;
+    let report = done.map_err(|error| CommandFailure::from(error).in_backup())?;
     let seconds = begin.elapsed().as_secs_f64();
     let mut console = Console::after("the database was restored");
     if global.json {

@@ -15,10 +15,14 @@ fn a_backup_and_its_increment_are_restored() {
     scene.anden(&["apply", "db", "more.txt"]).succeeded();
     let said = scene.anden(&["backup", "db", "increment.tar.zst", "--since", "full"]).succeeded().stdout;
     assert!(said.starts_with("wrote increment.tar.zst: epoch 1, ") && said.contains(" of "), "{said}");
+    let id = scene.json(&["backup", "db", "next", "--since", "increment.tar.zst"])["parent"].clone();
+    assert!(said.ends_with(&format!(", backup {}\n", id.as_str().unwrap())), "{said}");
     let report = scene.json(&["restore", "full", "increment.tar.zst", "new"]);
     let fields = ["history", "source_history", "epoch", "snapshots", "vertices", "edges", "files", "bytes", "seconds"];
     assert_eq!(keys(&report), fields);
     assert_eq!((&report["source_history"], &report["epoch"]), (&full["history"], &json!(1)));
+    // A drop may be the first thing that is done with it, on a full disk.
+    assert!(scene.path("new/RESERVE").exists());
     scene.anden(&["verify", "new"]).succeeded();
     assert_eq!(scene.json(&["query", "new", "edge", "1", "9"])["result"], true);
     scene.anden(&["restore", "full", "old", "--limit-rate", "1G", "--quiet"]).succeeded();
@@ -34,7 +38,7 @@ fn a_backup_goes_through_a_pipe() {
     scene.anden_with_input(&["restore", "-", "new"], &archive.stdout).succeeded();
     assert_eq!(scene.json(&["info", "new"])["edges"], scene.json(&["info", "db"])["edges"]);
     let half = &archive.stdout[..archive.stdout.len() / 2];
-    scene.anden_with_input(&["restore", "-", "half"], half).failed(&["cannot read"]);
+    scene.anden_with_input(&["restore", "-", "half"], half).failed(&["-: ", "is cut or damaged", "another copy"]);
     assert!(!scene.names().contains(&"half".to_owned()), "{:?}", scene.names());
     scene.anden(&["backup", "db", "-", "--json"]).refused(&["--json"]);
 }
@@ -47,9 +51,38 @@ fn taken_paths_and_foreign_backups_are_refused() {
     scene.anden(&["restore", "full", "db"]).failed(&["db", "exists already"]);
     scene.anden(&["restore", "full", "new"]).succeeded();
     scene.anden(&["backup", "new", "next", "--since", "full"]).failed(&["history", "make a full backup"]);
-    scene.anden(&["restore", "db", "other"]).failed(&["db is no finished backup"]);
+    scene.anden(&["restore", "db", "other"]).failed(&["db is a database and no backup", "`anden backup`"]);
+    scene.anden(&["backup", "db", "next", "--since", "db"]).failed(&["db is a database and no backup"]);
+    scene.anden(&["info", "full"]).failed(&["full", "is a backup", "`anden restore`"]);
+    scene.anden(&["backup", "db", "next.tar.gz"]).failed(&["next.tar.gz", "ends in .tar.zst"]);
     scene.anden(&["restore", "absent", "other"]).failed(&["absent"]);
-    assert!(!scene.names().iter().any(|name| name == "next" || name == "other"), "{:?}", scene.names());
+    assert!(!scene.names().iter().any(|name| name.starts_with("next") || name == "other"), "{:?}", scene.names());
+}
+
+#[test]
+fn damaged_backups_are_named_with_a_remedy() {
+    let scene = Scene::with_small(&[]);
+    scene.anden(&["backup", "db", "full"]).succeeded();
+    scene.anden(&["backup", "db", "full.tar.zst"]).succeeded();
+    let remedy = "take another copy of that backup";
+    let base = scene.path("full/base-000001-out");
+    let content = std::fs::read(&base).unwrap();
+    let mut damaged = content.clone();
+    damaged[100] ^= 1;
+    std::fs::write(&base, damaged).unwrap();
+    scene.anden(&["restore", "full", "new"]).failed(&["base-000001-out", "damaged at byte", remedy]);
+    std::fs::remove_file(&base).unwrap();
+    scene.anden(&["restore", "full", "new"]).failed(&["base-000001-out", "the file is missing", remedy]);
+    let archive = std::fs::read(scene.path("full.tar.zst")).unwrap();
+    let mut flipped = archive.clone();
+    flipped[archive.len() / 2] ^= 1;
+    for bytes in [&archive[..archive.len() - 9], &flipped, b"no archive"] {
+        std::fs::write(scene.path("other.tar.zst"), bytes).unwrap();
+        for verb in [&["restore", "other.tar.zst", "new"][..], &["backup", "db", "new", "--since", "other.tar.zst"]] {
+            scene.anden(verb).failed(&["other.tar.zst", "damaged", remedy]);
+        }
+    }
+    assert!(!scene.names().contains(&"new".to_owned()));
 }
 
 #[test]
@@ -64,6 +97,9 @@ fn a_repair_lists_what_is_lost() {
     // The targets of the out-lists alone are in the in-lists too.
     let targets = |name: &str| scene.path("db").join(format!("base-000001-{name}"));
     std::fs::remove_file(targets("out")).unwrap();
+    assert!(scene.path("again/RESERVE").exists());
+    let remedy = "`anden repair db --to NEW` saves what is left";
+    scene.anden(&["verify", "db"]).failed(&["base-000001-out", "the file is missing", remedy]);
     assert_eq!(scene.json(&["repair", "db", "--to", "recovered"])["losses"], json!([]));
     let weight = |database: &str| scene.json(&["query", database, "edge", "1", "3"])["result"].clone();
     assert_eq!(weight("recovered"), weight("whole"));
@@ -77,8 +113,12 @@ fn a_repair_lists_what_is_lost() {
     assert_eq!((&loss["kind"], &loss["from"]["keys"]), (&json!("edges"), &json!(["1", "6"])));
     scene.anden(&["verify", "part"]).succeeded();
     scene.anden(&["repair", "db", "--to", "part"]).failed(&["part", "exists already"]);
-    std::fs::remove_file(scene.path("db").join("MANIFEST")).unwrap();
-    scene.anden(&["repair", "db", "--to", "third"]).failed(&["db", "is no database"]);
+    let manifest = scene.path("db").join("MANIFEST");
+    std::fs::write(&manifest, b"no manifest").unwrap();
+    let said = scene.anden(&["verify", "db"]).failed(&["MANIFEST", "damaged", "from a copy"]).stderr.clone();
+    assert!(!said.contains("anden repair"), "{said}");
+    std::fs::remove_file(manifest).unwrap();
+    scene.anden(&["repair", "db", "--to", "third"]).failed(&["db", "is no database", "restore it from a backup"]);
     scene.anden(&["repair", "absent", "--to", "third"]).failed(&["absent"]);
     assert!(!scene.names().contains(&"third".to_owned()));
 }

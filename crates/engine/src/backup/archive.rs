@@ -86,7 +86,7 @@ pub(super) fn read_archive(
     input: impl Read,
     take: &mut dyn FnMut(&str, u64, &mut dyn Read) -> Result<()>,
 ) -> Result<()> {
-    let unreadable = |error| Error::from(anden_base::Error::io("read", path, error));
+    let unreadable = |error| unreadable(path, error);
     let decoder = zstd::Decoder::new(input).map_err(unreadable)?;
     let mut archive = tar::Archive::new(decoder);
     // Raw: an entry of another kind is refused, and may not change the name of the next one.
@@ -114,6 +114,21 @@ pub(super) fn read_archive(
     Ok(())
 }
 
+/// The error for bytes that cannot be read as an archive: the disk's, or damage.
+fn unreadable(path: &Path, error: std::io::Error) -> Error {
+    if let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<anden_base::Error>()) {
+        return error.clone().into();
+    }
+    // Standard input fails with the system's errors, or was stopped.
+    match anden_base::Error::io("read", path, error) {
+        anden_base::Error::Io { source, .. } if source.raw_os_error().is_none() => {
+            let what = format!("the archive is cut or damaged, or it is no archive of a backup ({source})");
+            anden_base::Error::corrupt(path, 0, what).into()
+        }
+        error => error.into(),
+    }
+}
+
 /// Reads an open file from its start.
 pub(super) struct HeldReader {
     file: Box<dyn HeldFile>,
@@ -132,7 +147,7 @@ impl Read for HeldReader {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         let num_bytes = into.len().min(usize::try_from(self.len - self.offset).unwrap_or(usize::MAX));
         let read = self.file.read_at(self.offset, &mut into[..num_bytes]);
-        read.map_err(|error| std::io::Error::other(error.to_string()))?;
+        read.map_err(std::io::Error::other)?;
         self.offset += num_bytes as u64;
         Ok(num_bytes)
     }

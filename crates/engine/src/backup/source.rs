@@ -102,7 +102,7 @@ impl BackupSource {
         match &self.place {
             SourcePlace::Directory(storage) => {
                 let scratch = restorer.scratch(name);
-                let mut input = HeldReader::new(storage.open_read(&path)?)?;
+                let mut input = HeldReader::new(storage.open_read(&path).map_err(anden_base::Error::or_missing)?)?;
                 copy(&path, &mut input, restorer.storage().create(&scratch)?, pace)?;
                 Ok(scratch)
             }
@@ -139,7 +139,13 @@ fn open_archive(storage: &dyn Storage, path: &Path) -> Result<Box<dyn Read>> {
 fn list_of(directory: &dyn Storage, path: &Path) -> Result<BackupList> {
     let list = path.join(BackupList::NAME);
     if !directory.exists(&list)? {
-        return Err(unfinished(path));
+        return Err(match anden_snapshots::is_database(directory, path)? {
+            true => Error::options(format!(
+                "{} is a database and no backup; make one of it with `anden backup`",
+                path.display()
+            )),
+            false => unfinished(path),
+        });
     }
     Ok(BackupList::decode(&directory.read_copy(&list)?, &list)?)
 }

@@ -175,6 +175,8 @@ impl RestoredStore {
         let named = self.name_and_publish(others);
         named?;
         self.directory.is_published = true;
+        // The first thing that is done with it may be a drop on a full disk.
+        self.store.keep_reserve();
         // After an error it stays, and the next writer removes it.
         let _ = self.directory.storage.remove_file(&self.directory.path.join(names::RESTORING));
         Ok(())

@@ -102,7 +102,10 @@ impl PublishedState {
                 Err(Error::Base(error)) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => {
                     let newer = read_manifest(storage, path)?;
                     // If the manifest did not change, a file that it names is missing: that is damage, not a race.
-                    if newer == bytes || num_attempts == MAX_ATTEMPTS {
+                    if newer == bytes {
+                        return Err(error.or_missing().into());
+                    }
+                    if num_attempts == MAX_ATTEMPTS {
                         return Err(error.into());
                     }
                     bytes = newer;
