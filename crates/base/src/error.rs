@@ -92,9 +92,9 @@ impl Error {
         Self::Corrupt { path: path.to_owned(), offset, what: what.into() }
     }
 
-    /// Damage, if this is the error for a file that does not exist, of those that must be there.
+    /// Turns the error for a file that does not exist into damage. For files that must be there.
     #[must_use]
-    pub fn or_missing(self) -> Self {
+    pub fn missing_as_damage(self) -> Self {
         match &self {
             Self::Io { path, .. } if self.io_kind() == Some(io::ErrorKind::NotFound) => {
                 Self::corrupt(path, 0, "the file is missing")

@@ -102,7 +102,8 @@ impl BackupSource {
         match &self.place {
             SourcePlace::Directory(storage) => {
                 let scratch = restorer.scratch(name);
-                let mut input = HeldReader::new(storage.open_read(&path).map_err(anden_base::Error::or_missing)?)?;
+                let file = storage.open_read(&path).map_err(anden_base::Error::missing_as_damage)?;
+                let mut input = HeldReader::new(file)?;
                 copy(&path, &mut input, restorer.storage().create(&scratch)?, pace)?;
                 Ok(scratch)
             }

@@ -103,7 +103,7 @@ impl PublishedState {
                     let newer = read_manifest(storage, path)?;
                     // If the manifest did not change, a file that it names is missing: that is damage, not a race.
                     if newer == bytes {
-                        return Err(error.or_missing().into());
+                        return Err(error.missing_as_damage().into());
                     }
                     if num_attempts == MAX_ATTEMPTS {
                         return Err(error.into());
