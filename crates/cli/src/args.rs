@@ -69,7 +69,8 @@ pub struct Global {
     #[arg(long, global = true, value_name = "N", value_parser = parse::threads, help_heading = "Options of every verb", allow_negative_numbers = true)]
     pub threads: Option<usize>,
     /// Limit the memory, for example 512M or 4G [default: most of the free memory]. Applies to load, append, apply,
-    /// checkpoint, merge, run, prepare, query, export, diff and generate. Includes file pages that a command needs at one time
+    /// checkpoint, merge, run, prepare, query, export, diff and generate, and to the commits that restore and repair
+    /// replay. Includes file pages that a command needs at one time
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse::bytes, help_heading = "Options of every verb", allow_hyphen_values = true)]
     pub memory: Option<u64>,
     /// Show no progress bars, and no report if the result is a file

@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, StdoutLock, Write};
 
 pub use anden_base::size::size;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 
 use crate::failure::{CommandFailure, Result};
@@ -47,6 +48,16 @@ impl Console {
     /// Writes the buffer, so that a waiting reader gets what was printed.
     pub fn flush(&mut self) -> Result {
         self.out.flush().map_err(|error| self.failed(error))
+    }
+
+    /// Ends a command whose reader has closed the pipe, as `head` does.
+    pub fn require_reader(&self) -> Result {
+        let mut output = [PollFd::new(self.out.get_ref(), PollFlags::empty())];
+        // An output that cannot be asked is written to, and tells then.
+        match poll(&mut output, Some(&Timespec::default())) {
+            Ok(_) if output[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => Err(CommandFailure::ClosedPipe),
+            _ => Ok(()),
+        }
     }
 
     /// Writes the rest of the buffer.

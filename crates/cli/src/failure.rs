@@ -17,6 +17,8 @@ pub enum CommandFailure {
     Fault,
     /// Ctrl-C: status 130.
     Cancelled,
+    /// Ctrl-C ended a command that runs until then, which is no failure to report: status 130.
+    Ended,
     /// The reader of standard output closed the pipe, which is not an error: status 0.
     ClosedPipe,
 }
@@ -91,7 +93,7 @@ impl CommandFailure {
             Self::Failed(_) | Self::Fault => 1,
             Self::Usage(_) => 2,
             // 128 plus the number of SIGINT, as shells report it.
-            Self::Cancelled => 130,
+            Self::Cancelled | Self::Ended => 130,
         }
     }
 
@@ -99,7 +101,7 @@ impl CommandFailure {
     pub fn line(&self) -> Option<String> {
         let text = match self {
             // The panic hook has printed the fault already.
-            Self::ClosedPipe | Self::Fault => return None,
+            Self::ClosedPipe | Self::Ended | Self::Fault => return None,
             Self::Usage(message) => message.clone(),
             // `{:#}` joins the causes of an error with colons.
             Self::Failed(error) => format!("{error:#}"),

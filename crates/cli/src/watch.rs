@@ -15,6 +15,7 @@ use crate::failure::{CommandFailure, complain};
 
 static INTERRUPT: AtomicBool = AtomicBool::new(false);
 static MUST_CLEAN_UP: AtomicBool = AtomicBool::new(false);
+static IS_ENDLESS: AtomicBool = AtomicBool::new(false);
 
 /// Shows progress on standard error if that is a terminal, and passes Ctrl-C on to the work.
 #[derive(Debug)]
@@ -37,6 +38,16 @@ impl Watch {
     pub fn clean_up_from_here(&self) {
         // Relaxed: the flag guards no other memory, and the signal thread needs only its value.
         MUST_CLEAN_UP.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on, a signal is the end that the user expects, and no interruption to report.
+    pub fn runs_until_signal(&self) {
+        IS_ENDLESS.store(true, Ordering::Relaxed);
+    }
+
+    /// What a signal means.
+    pub fn interruption() -> CommandFailure {
+        if IS_ENDLESS.load(Ordering::Relaxed) { CommandFailure::Ended } else { CommandFailure::Cancelled }
     }
 
     /// Removes the progress bar.
@@ -90,11 +101,12 @@ fn listen() -> std::io::Result<()> {
         for _ in &mut signals {
             // A second signal means that the user no longer waits for a clean end.
             if INTERRUPT.swap(true, Ordering::Relaxed) || !MUST_CLEAN_UP.load(Ordering::Relaxed) {
-                if let Some(line) = CommandFailure::Cancelled.line() {
+                let interruption = Watch::interruption();
+                if let Some(line) = interruption.line() {
                     complain(&line);
                 }
                 // An exit skips destructors, so a second signal may leave unfinished files.
-                std::process::exit(CommandFailure::Cancelled.status().into());
+                std::process::exit(interruption.status().into());
             }
             // The work may wait for standard input without a limit: wake it.
             StandardInput::stop();

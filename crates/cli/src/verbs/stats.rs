@@ -22,10 +22,11 @@ pub fn execute(global: &Global, args: &StatsArgs) -> Result {
         return Err(CommandFailure::Usage("--prometheus is a format of its own: leave out --json".into()));
     }
     // It ends the process at the first Ctrl-C: nothing is to be cleaned up.
-    let _watch = Watch::new(true);
+    let signals = Watch::new(true);
     let mut observer = Observer::open(&args.database)?;
     let mut console = Console::new();
     if let Some(interval) = args.watch {
+        signals.runs_until_signal();
         return watch(&mut console, global, &mut observer, interval);
     }
     let observed = observer.observe()?;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{open, session};
 use crate::args::{Global, TailArgs};
 use crate::console::Console;
-use crate::failure::{CommandFailure, Result};
+use crate::failure::Result;
 use crate::text::{key_json, property_json, weight_json};
 use crate::watch::Watch;
 
@@ -24,6 +24,9 @@ pub fn execute(global: &Global, args: &TailArgs) -> Result {
     watch.clear();
     // From here on a signal ends the command behind a whole line.
     watch.clean_up_from_here();
+    if args.follow {
+        watch.runs_until_signal();
+    }
     let mut since = match args.since {
         Some(since) => since,
         None => database.oldest_epoch()?,
@@ -36,7 +39,12 @@ pub fn execute(global: &Global, args: &TailArgs) -> Result {
         if !args.follow {
             return console.finish();
         }
-        wait(&watch)?;
+        std::thread::sleep(LOOK_EVERY);
+        if watch.is_cancelled() {
+            return Err(Watch::interruption());
+        }
+        // Without a commit nothing would be written, and so nothing noticed.
+        console.require_reader()?;
         database.refresh()?;
     }
 }
@@ -50,15 +58,10 @@ fn print_since(console: &mut Console, database: &Database, since: &mut u64, watc
         if watch.is_cancelled() {
             // What was printed whole is of use to the reader.
             console.flush()?;
-            return Err(CommandFailure::Cancelled);
+            return Err(Watch::interruption());
         }
     }
     Ok(())
-}
-
-fn wait(watch: &Watch) -> Result {
-    std::thread::sleep(LOOK_EVERY);
-    if watch.is_cancelled() { Err(CommandFailure::Cancelled) } else { Ok(()) }
 }
 
 /// Prints the object piece by piece, because a group may have millions of changes.

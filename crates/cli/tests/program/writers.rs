@@ -183,7 +183,8 @@ fn watched_stats_follow_the_writer_until_a_signal() {
     assert!(killed.success());
     let output = process.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), stderr.starts_with("anden: interrupted")), (Some(130), true), "{stderr}");
+    // It is the only end, so there is nothing to report.
+    assert_eq!((output.status.code(), &*stderr), (Some(130), ""));
 }
 
 #[test]

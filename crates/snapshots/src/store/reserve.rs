@@ -16,6 +16,8 @@ use crate::{Result, names};
 const MOST_BYTES: u64 = 1 << 20;
 /// Bytes of the file in a small database. Such a change writes at most about as much as the database has.
 const LEAST_BYTES: u64 = 64 << 10;
+/// On a disk without space for all of it, the file takes this share of the free bytes. The rest is left to commits.
+const SHARE_OF_FREE: u64 = 4;
 /// Bytes of one write.
 const CHUNK_BYTES: usize = 64 << 10;
 
@@ -32,7 +34,7 @@ struct ReserveFile {
 }
 
 impl Store {
-    /// Keeps a reserve file from now on. A disk without space for it is no error.
+    /// Keeps a reserve file from now on. A disk without space for it is no error: the file is smaller, or there is none.
     ///
     /// Cost: writes up to 1 MB, without a sync, if the file is missing.
     pub fn keep_reserve(&self) {
@@ -50,12 +52,14 @@ impl Store {
             return;
         }
         match self.extend_reserve(reserve.num_bytes, wanted) {
-            Ok(()) => reserve.num_bytes = Some(wanted),
+            Ok(num_bytes) => reserve.num_bytes = Some(num_bytes),
             Err(error) => tracing::debug!(%error, "cannot keep a reserve of space"),
         }
     }
 
-    fn extend_reserve(&self, before: Option<u64>, wanted: u64) -> Result<()> {
+    /// Makes the file, or extends it from the bytes `before`. Returns its bytes: fewer than `wanted` on a disk without
+    /// space for all of them.
+    fn extend_reserve(&self, before: Option<u64>, wanted: u64) -> Result<u64> {
         self.check_lock()?;
         let path = self.path.join(names::RESERVE);
         // After a power cut, the file may be there without a byte.
@@ -66,12 +70,18 @@ impl Store {
             let len = chunk.len().min((wanted - place) as usize);
             if let Err(error) = file.write_at(place, &chunk[..len]) {
                 // The last free bytes of the disk belong to others. What was there before stays.
-                let _ = before.map_or_else(|| self.storage.remove_file(&path), |before| file.set_len(before));
-                return Err(error.into());
+                let share = if is_full(&error) { place / SHARE_OF_FREE / LEAST_BYTES * LEAST_BYTES } else { 0 };
+                let kept = before.unwrap_or(share);
+                if kept == 0 {
+                    let _ = self.storage.remove_file(&path);
+                    return Err(error.into());
+                }
+                file.set_len(kept)?;
+                return Ok(kept);
             }
             place += len as u64;
         }
-        Ok(())
+        Ok(wanted)
     }
 
     /// Gives the space of the reserve file to the disk, if it is `least` bytes or more. Returns whether there was any.

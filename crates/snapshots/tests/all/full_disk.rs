@@ -198,3 +198,24 @@ fn short_reserve_is_extended_or_kept() {
     open(&disk).keep_reserve();
     assert_eq!(disk.contents(&reserve()).unwrap().len(), RESERVE_BYTES);
 }
+
+#[test]
+fn reserve_takes_a_quarter_of_a_nearly_full_disk() {
+    let mut content = Content::new(GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() }, 1000);
+    for i in 0..60_000_u32 {
+        content.add_edge(i % 1000, i * 7 % 997, i);
+    }
+    let disk = FaultStorage::default();
+    drop(content.write(Arc::new(disk.clone()), path(), None).unwrap());
+    let database = disk.num_bytes();
+    assert!(database > 6 * RESERVE_BYTES, "the reserve is to be larger than the free space: {database} bytes");
+    for (free, expected) in [(5 * RESERVE_BYTES, Some(RESERVE_BYTES)), (3 * RESERVE_BYTES, None)] {
+        let disk = disk.duplicate();
+        disk.set_capacity(Some(database + free));
+        open(&disk).keep_reserve();
+        assert_eq!(disk.contents(&reserve()).map(|bytes| bytes.len()), expected, "{free} bytes are free");
+        // Each opening would otherwise take a quarter of the rest.
+        open(&disk).keep_reserve();
+        assert_eq!(disk.contents(&reserve()).map(|bytes| bytes.len()), expected, "{free} bytes are free");
+    }
+}
