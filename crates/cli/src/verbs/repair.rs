@@ -55,19 +55,19 @@ pub fn execute(global: &Global, args: &RepairArgs) -> Result {
 
 /// The losses with one text for each kind and property.
 fn sums(losses: &[Loss]) -> Vec<String> {
-    let mut groups: Vec<((&str, Option<&str>), Vec<&Loss>)> = Vec::new();
+    let mut groups: Vec<Vec<&Loss>> = Vec::new();
     for loss in losses {
-        let property = match loss {
-            Loss::Values { property, .. } => Some(&**property),
-            _ => None,
-        };
-        let key = (loss.kind(), property);
-        match groups.iter_mut().find(|group| group.0 == key) {
-            Some((_, group)) => group.push(loss),
-            None => groups.push((key, vec![loss])),
+        match groups.iter_mut().find(|group| kind_and_property(group[0]) == kind_and_property(loss)) {
+            Some(group) => group.push(loss),
+            None => groups.push(vec![loss]),
         }
     }
-    groups.iter().flat_map(|(_, group)| sum(group)).collect()
+    groups.iter().flat_map(|group| sum(group)).collect()
+}
+
+fn kind_and_property(loss: &Loss) -> (&str, Option<&str>) {
+    let property = if let Loss::Values { property, .. } = loss { Some(&**property) } else { None };
+    (loss.kind(), property)
 }
 
 /// The text for losses of one kind and property.
