@@ -289,10 +289,13 @@ impl Diff {
 
     /// The type of a vertex property in the second snapshot, or else in the first; `None` if both lack it.
     pub fn property_type(&self, name: &str) -> Option<PropertyType> {
-        let found = |view: &SnapshotView| {
-            let schema = view.properties().schema();
-            schema.find(name).and_then(|place| schema.get(place)).map(|(_, found)| found)
-        };
+        let found = |view: &SnapshotView| view.properties().schema().type_of(name);
+        found(&self.to_view).or_else(|| found(&self.from_view))
+    }
+
+    /// As [`property_type`](Self::property_type), of a property of edges.
+    pub fn edge_property_type(&self, name: &str) -> Option<PropertyType> {
+        let found = |view: &SnapshotView| view.edge_properties().schema().type_of(name);
         found(&self.to_view).or_else(|| found(&self.from_view))
     }
 

@@ -74,12 +74,9 @@ impl View {
 
 /// Returns an error if the schema has no such property, or its type is not text.
 fn require(schema: &PropertySchema, name: &str, what: &str) -> Result<()> {
-    let found = schema.find(name).and_then(|place| schema.get(place));
-    match found {
-        Some((_, PropertyType::String)) => Ok(()),
-        Some((_, other)) => {
-            Err(Error::InvalidInput(format!("{what}: their property {name:?} is {other}, not text").into()))
-        }
+    match schema.type_of(name) {
+        Some(PropertyType::String) => Ok(()),
+        Some(other) => Err(Error::InvalidInput(format!("{what}: their property {name:?} is {other}, not text").into())),
         None => Err(Error::InvalidInput(format!("{what}: there is no property {name:?}").into())),
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use anden::job::{Value, Values};
-use anden::property::{KeyRef, PropertyValue};
+use anden::property::{KeyRef, NamedValues, OwnedValue, PropertyType, PropertyValue};
 use anden::{EdgeWeight, Key};
 use anden_formats::push_update_column;
 use serde_json::json;
@@ -47,9 +47,12 @@ pub fn weight_json(weight: &EdgeWeight) -> serde_json::Value {
     }
 }
 
-/// A value of a property as JSON: dates, timestamps and bytes as text.
-pub fn property_json(value: &PropertyValue<'_>) -> serde_json::Value {
+/// A value of a property of this type as JSON: dates, timestamps and bytes as text. `None`: the type of the value.
+pub fn property_json(value: &PropertyValue<'_>, property_type: Option<PropertyType>) -> serde_json::Value {
     match value {
+        PropertyValue::String(list) if matches!(property_type, Some(PropertyType::List(_))) => {
+            serde_json::from_str(list).unwrap_or_else(|_| json!(list))
+        }
         PropertyValue::Null => serde_json::Value::Null,
         PropertyValue::Boolean(value) => json!(value),
         PropertyValue::I64(value) => json!(value),
@@ -62,10 +65,22 @@ pub fn property_json(value: &PropertyValue<'_>) -> serde_json::Value {
     }
 }
 
+/// Copies of values, with the types of their properties.
+pub fn owned_properties(
+    values: NamedValues<'_>,
+    type_of: impl Fn(&str) -> Option<PropertyType>,
+) -> Vec<(String, OwnedValue)> {
+    let owned = |(name, value): (&str, PropertyValue<'_>)| {
+        let value = type_of(name).map_or_else(|| value.into(), |property_type| OwnedValue::of(value, property_type));
+        (name.to_owned(), value)
+    };
+    values.into_iter().map(owned).collect()
+}
+
 /// Properties as a JSON object.
-pub fn properties_json(properties: &[(&str, PropertyValue<'_>)]) -> serde_json::Value {
-    let object: serde_json::Map<_, _> =
-        properties.iter().map(|(name, value)| ((*name).to_owned(), property_json(value))).collect();
+pub fn properties_json(properties: &[(String, OwnedValue)]) -> serde_json::Value {
+    let value = |value: &OwnedValue| property_json(&value.as_value(), value.property_type());
+    let object: serde_json::Map<_, _> = properties.iter().map(|(name, of)| (name.clone(), value(of))).collect();
     object.into()
 }
 

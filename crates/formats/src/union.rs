@@ -31,7 +31,7 @@ pub(crate) fn unite(parts: &mut [OpenedInput], facts: &mut SourceFacts, options:
             // Columns with inferred types are parsed with the joined type. Others are converted later.
             for (place, _) in inferred.iter().enumerate().filter(|(_, inference)| inference.is_some()) {
                 let name = own.get(place).map(|(name, _)| name);
-                if let Some((_, found)) = name.and_then(|name| schema.get(schema.find(name)?)) {
+                if let Some(found) = name.and_then(|name| schema.type_of(name)) {
                     own.set_type(place, found);
                 }
             }
@@ -62,10 +62,9 @@ fn take_epochs(properties: &mut PartProperties, options: &SourceOptions) {
 /// # Errors
 /// The column is missing, or holds other values.
 fn check_times(parts: &[OpenedInput], column: &str, schema: &PropertySchema) -> Result<()> {
-    let found = schema.find(column).and_then(|place| schema.get(place)).map(|(_, property_type)| property_type);
     let name = shown(column.as_bytes());
     let types = |property_type| format!("--property-types {}", shown(format!("{column}:{property_type}").as_bytes()));
-    let what = match found {
+    let what = match schema.type_of(column) {
         Some(PropertyType::Date | PropertyType::Timestamp) => return Ok(()),
         Some(number) if number.is_numeric() => format!(
             "column {name}: expected the dates or timestamps that --snapshot-by needs, found type {number}: {} takes \

@@ -225,5 +225,5 @@ pub fn property_object<'py>(
     name: &str,
     value: PropertyValue<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    typed_object(py, value, schema.find(name).and_then(|place| schema.get(place)?.1.items()))
+    typed_object(py, value, schema.type_of(name).and_then(PropertyType::items))
 }

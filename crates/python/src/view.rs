@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use anden::property::PropertyType;
 use anden::query::PathOptions;
 use anden::{Error, Key};
 use numpy::PyArray1;
@@ -442,8 +443,7 @@ impl View {
     fn vertex_property<'py>(&self, py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny>> {
         let name = name.to_owned();
         let (column, items) = self.run(py, move |view| {
-            let schema = view.vertex_schema();
-            let items = schema.find(&name).and_then(|place| schema.get(place)?.1.items());
+            let items = view.vertex_schema().type_of(&name).and_then(PropertyType::items);
             Ok((view.vertex_property(&name)?, items))
         })?;
         Ok(columns::column(py, &column, items)?)
@@ -455,8 +455,7 @@ impl View {
     fn edge_property<'py>(&self, py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny>> {
         let name = name.to_owned();
         let (column, items) = self.run(py, move |view| {
-            let schema = view.edge_schema();
-            let items = schema.find(&name).and_then(|place| schema.get(place)?.1.items());
+            let items = view.edge_schema().type_of(&name).and_then(PropertyType::items);
             Ok((view.edge_property(&name)?, items))
         })?;
         Ok(columns::column(py, &column, items)?)

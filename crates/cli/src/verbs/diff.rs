@@ -12,7 +12,7 @@ use super::{open_snapshots, session};
 use crate::args::{DiffArgs, Global};
 use crate::console::Console;
 use crate::failure::Result;
-use crate::text::{key_json, properties_json, property_json, weight_json};
+use crate::text::{key_json, owned_properties, properties_json, property_json, weight_json};
 
 /// Shows the changes between two snapshots.
 pub fn execute(global: &Global, args: &DiffArgs) -> Result {
@@ -53,7 +53,7 @@ fn print_json(console: &mut Console, diff: &Diff) -> Result {
     let key = |key: &Key| Ok(key_json(key));
     print_list(console, "added_vertices", diff.added_vertices()?.iter().map(key))?;
     print_list(console, "removed_vertices", diff.removed_vertices()?.iter().map(key))?;
-    print_list(console, "changed_properties", diff.changed_properties().map(|value| Ok(value_json(&value?))))?;
+    print_list(console, "changed_properties", diff.changed_properties().map(|value| Ok(value_json(diff, &value?))))?;
     console.line("}")
 }
 
@@ -78,16 +78,18 @@ fn edge_json(diff: &Diff, edge: &DiffEdge<'_>) -> Result<Value> {
     let mut list = vec![key(edge.source), key(edge.target)];
     list.extend(edge.weight.as_ref().map(weight_json));
     if edge.has_properties() {
-        list.push(properties_json(&diff.edge_properties(edge)?));
+        let properties = owned_properties(diff.edge_properties(edge)?, |name| diff.edge_property_type(name));
+        list.push(properties_json(&properties));
     }
     list.extend(edge.number.map(|number| json!(number)));
     Ok(Value::Array(list))
 }
 
 /// `[vertex, name, old, new]`.
-fn value_json(value: &DiffProperty<'_>) -> Value {
+fn value_json(diff: &Diff, value: &DiffProperty<'_>) -> Value {
     let DiffProperty { vertex, name, old, new } = value;
-    json!([key_json(&Key::from(*vertex)), name, property_json(old), property_json(new)])
+    let property_type = diff.property_type(name);
+    json!([key_json(&Key::from(*vertex)), name, property_json(old, property_type), property_json(new, property_type)])
 }
 
 /// Prints the changes as lines for `anden apply`.

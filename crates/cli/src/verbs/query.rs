@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anden::property::{NamedValues, NewValue};
+use anden::property::NewValue;
 use anden::query::{FoundEdge, Path, PathLength, PathOptions, ShortestPaths, VertexFragments};
 use anden::stats::DegreeStatistics;
 use anden::tables::{ParallelEdges, RecordBatch};
@@ -14,7 +14,7 @@ use super::{add_prefetch_json, batch, degrees, fragments, note_unknown_types, op
 use crate::args::{Global, Listing, Query, QueryArgs, VertexDirection};
 use crate::console::{Console, ConsoleTable, count, real};
 use crate::failure::{CommandFailure, Result};
-use crate::text::{key_json, key_text, keys_json, properties_json, real_json, weight_json};
+use crate::text::{key_json, key_text, keys_json, owned_properties, properties_json, real_json, weight_json};
 
 /// An answer before it is printed.
 pub(super) enum Answer {
@@ -135,7 +135,7 @@ pub(super) fn answer(view: &View, query: &Query) -> Result<Answer> {
         Query::Vertex { v, fragments, .. } => {
             let id = view.vertex(v.as_str())?;
             let (out_degree, in_degree) = (view.out_degree(id)?, view.in_degree(id)?);
-            let properties = owned(view.vertex_properties(id)?);
+            let properties = owned_properties(view.vertex_properties(id)?, |name| view.vertex_schema().type_of(name));
             // Only on request, because the fragments of a list need a read of its page in every delta.
             let fragments = if *fragments { Some(view.fragments(v.as_str())?) } else { None };
             Answer::Vertex(Box::new(Vertex { key: view.key(id)?, id, out_degree, in_degree, properties, fragments }))
@@ -322,7 +322,7 @@ impl Answer {
                 object["weights"] = edges.iter().filter_map(|edge| edge.weight.as_ref()).map(weight_json).collect();
             }
             if *has_properties {
-                object["properties"] = edges.iter().map(|edge| named_json(&edge.properties)).collect();
+                object["properties"] = edges.iter().map(|edge| properties_json(&edge.properties)).collect();
             }
         }
         object
@@ -396,7 +396,7 @@ impl Vertex {
             "id": self.id,
             "out_degree": self.out_degree,
             "in_degree": self.in_degree,
-            "properties": named_json(&self.properties),
+            "properties": properties_json(&self.properties),
         });
         if let Some(fragments) = &self.fragments {
             object["fragments"] = fragments::json(fragments);
@@ -427,14 +427,6 @@ fn edge_text(edge: &FoundEdge, has_properties: bool) -> String {
     let values: Vec<_> = weight.chain(properties).chain(none).collect();
     let number = edge.number.map(|number| format!("#{number}"));
     [number, (!values.is_empty()).then(|| values.join(", "))].into_iter().flatten().collect::<Vec<_>>().join(" ")
-}
-
-fn owned(values: NamedValues<'_>) -> QueryProperties {
-    values.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
-}
-
-fn named_json(properties: &QueryProperties) -> Value {
-    properties_json(&properties.iter().map(|(name, value)| (&**name, value.as_value())).collect::<Vec<_>>())
 }
 
 /// The length of a path as text.

@@ -12,6 +12,7 @@ use crate::text::property_json;
 /// A table of named columns.
 pub struct AnswerRows {
     names: Vec<String>,
+    types: Vec<Option<PropertyType>>,
     columns: Vec<PropertyColumn>,
     num_rows: usize,
 }
@@ -23,12 +24,14 @@ impl AnswerRows {
         let columns = columns.collect::<std::result::Result<Vec<_>, _>>();
         let names = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
         let columns = columns.map_err(|error| CommandFailure::failed(format!("cannot show rows: {error}")))?;
-        Ok(Self { names, columns, num_rows: batch.num_rows() })
+        // A column of lists has their texts.
+        let types = batch.columns().iter().map(|array| PropertyType::of_arrow_type(array.data_type())).collect();
+        Ok(Self { names, types, columns, num_rows: batch.num_rows() })
     }
 
     /// A table without columns.
     pub fn without_columns(num_rows: usize) -> Self {
-        Self { names: Vec::new(), columns: Vec::new(), num_rows }
+        Self { names: Vec::new(), types: Vec::new(), columns: Vec::new(), num_rows }
     }
 
     /// Inserts a column of numbers at each of these places, which ascend.
@@ -38,6 +41,7 @@ impl AnswerRows {
         let column = column.map_err(|error| CommandFailure::failed(format!("cannot show rows: {error}")))?;
         for place in places {
             self.names.insert(place, name.to_owned());
+            self.types.insert(place, Some(PropertyType::U64));
             self.columns.insert(place, column.clone());
         }
         Ok(self)
@@ -51,10 +55,8 @@ impl AnswerRows {
     /// One JSON object for each row.
     pub fn json(&self) -> Vec<Value> {
         let object = |row: usize| {
-            let values = self.names.iter().zip(&self.columns);
-            Value::Object(
-                values.map(|(name, column)| (name.clone(), property_json(&column.get(row)))).collect::<Map<_, _>>(),
-            )
+            let values = self.columns.iter().zip(&self.types).map(|(column, of)| property_json(&column.get(row), *of));
+            Value::Object(self.names.iter().cloned().zip(values).collect::<Map<_, _>>())
         };
         (0..self.num_rows).map(object).collect()
     }

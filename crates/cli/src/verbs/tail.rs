@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use anden::changes::{AddedEdge, ChangeSet, GraphChange, PropertyOf};
-use anden::property::OwnedValue;
 use anden::{Database, Progress};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{open, session};
 use crate::args::{Global, TailArgs};
 use crate::console::Console;
 use crate::failure::Result;
-use crate::text::{key_json, property_json, weight_json};
+use crate::text::{key_json, properties_json, property_json, weight_json};
 use crate::watch::Watch;
 
 /// Time between two looks at the files of a followed database.
@@ -96,7 +95,7 @@ fn change_json(change: GraphChange) -> Value {
             json!({ "op": "new_property", "of": of, "name": name, "type": property_type.name() })
         }
         GraphChange::SetVertexProperty { vertex, name, value } => {
-            let (vertex, value) = (key_json(&vertex), property_json(&value.as_value()));
+            let (vertex, value) = (key_json(&vertex), property_json(&value.as_value(), value.property_type()));
             json!({ "op": "set_vertex_property", "vertex": vertex, "name": name, "value": value })
         }
         GraphChange::AddEdge(edge) => edge_json(&edge),
@@ -120,12 +119,7 @@ fn edge_json(edge: &AddedEdge) -> Value {
     if let Some(row) = row {
         object["row"] = json!(row);
         // An edge that had its row before keeps its properties.
-        object["properties"] = properties.as_ref().map_or(Value::Null, |properties| values_json(properties));
+        object["properties"] = properties.as_ref().map_or(Value::Null, |properties| properties_json(properties));
     }
     object
-}
-
-fn values_json(properties: &[(String, OwnedValue)]) -> Value {
-    let values = properties.iter().map(|(name, value)| (name.clone(), property_json(&value.as_value())));
-    values.collect::<Map<_, _>>().into()
 }

@@ -50,8 +50,8 @@ fn arrays_of_neo4j_come_back_byte_for_byte() {
     scene.anden(&["export", "db", "edges.csv", "--format", "neo4j", "--vertices", "vertices.csv"]).succeeded();
     assert_eq!((scene.read("vertices.csv"), scene.read("edges.csv")), (PEOPLE.to_owned(), KNOWS.to_owned()));
     let properties = |key: &str| scene.json(&["query", "db", "vertex", key])["result"]["properties"].clone();
-    assert_eq!(properties("2")["tags"], json!(r#"["say \"x\"","b, c"," d"]"#));
-    assert_eq!((&properties("3")["tags"], &properties("4")["tags"]), (&json!("[]"), &json!(null)));
+    assert_eq!(properties("2")["tags"], json!(["say \"x\"", "b, c", " d"]));
+    assert_eq!((&properties("3")["tags"], &properties("4")["tags"]), (&json!([]), &json!(null)));
     scene.anden(&["verify", "db"]).succeeded();
 }
 
@@ -78,8 +78,8 @@ fn lists_keep_their_type_in_other_formats() {
     scene.anden(&["export", "db", "graph.arrow"]).succeeded();
     reload("arrow", &["graph.arrow"], &[]);
     let shown = scene.json(&["query", "db", "neighbors", "1", "--return", "key,hops,tags"]);
-    assert_eq!((&shown["result"][0]["hops"], &shown["result"][0]["key"]), (&json!("[1,2]"), &json!(2)));
-    assert_eq!(shown["result"][0]["tags"], json!(r#"["say \"x\"","b, c"," d"]"#));
+    assert_eq!((&shown["result"][0]["hops"], &shown["result"][0]["key"]), (&json!([1, 2]), &json!(2)));
+    assert_eq!(shown["result"][0]["tags"], json!(["say \"x\"", "b, c", " d"]));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn neptune_has_arrays_of_vertices() {
     );
     scene.anden(&["load", "again", "edges.csv", "vertices.csv"]).succeeded();
     let shown = scene.json(&["query", "again", "vertex", "4"]);
-    assert_eq!(shown["result"]["properties"]["tags"], json!(r#"["a;b","c"]"#));
+    assert_eq!(shown["result"]["properties"]["tags"], json!(["a;b", "c"]));
     scene.anden(&["export", "db", "edges.csv", "--format", "neo4j", "--vertices", "vertices.csv"]).failed(&[
         "vertices.csv",
         "property \"tags\"",
@@ -114,7 +114,7 @@ fn updates_of_lists_are_checked() {
     };
     apply("p 1 scores \"[ 4, null ]\"\np 2 tags [\"x\"]\np 1 2 hops []\n").succeeded();
     let shown = scene.json(&["query", "db", "vertex", "1"]);
-    assert_eq!(shown["result"]["properties"]["scores"], json!("[4,null]"));
+    assert_eq!(shown["result"]["properties"]["scores"], json!([4, null]));
     apply("p 1 scores [\"x\"]\n").failed(&["scores", "expected a list of whole numbers of type i64 such as [1,2]"]);
     apply("p 1 tags x\n").failed(&["tags", "expected a list of texts"]);
     assert_eq!(scene.json(&["query", "db", "find", "tags", "[\"x\"]"])["result"], json!([2]));
@@ -129,4 +129,34 @@ fn updates_of_lists_are_checked() {
     let filter = ["query", "db", "find", "tags", "[\"p\", \"q\"]"];
     assert_eq!(scene.json(&filter)["result"], json!([5]));
     scene.anden(&["verify", "db"]).succeeded();
+}
+
+#[test]
+fn answers_in_json_have_lists_as_lists() {
+    let scene = people();
+    let result = |question: &[&str]| scene.json(&[&["query", "db"], question].concat())["result"].clone();
+    let ann = json!({ "tags": ["a", "ü", "😀"], "ratios": [0.5, 1.0], "days": ["2024-02-29", "1999-12-31"] });
+    assert_eq!(result(&["vertex", "1", "--return", "tags,ratios,days"]), ann);
+    assert_eq!(
+        result(&["edge", "1", "2"])[0]["hops"],
+        json!(null),
+        "{}",
+        scene.json(&["query", "db", "edge", "1", "2"])
+    );
+    assert_eq!(result(&["edge", "1", "2", "--return", "hops"]), json!([{ "hops": [1, 2] }]));
+    // Texts for people stay as they are.
+    let text = scene.anden(&["query", "db", "vertex", "1", "--return", "tags"]).succeeded().stdout;
+    assert_eq!(text, "tags\n[\"a\",\"ü\",\"😀\"]\n");
+
+    scene.anden(&["retain", "db", "--keep-wal", "1M"]).succeeded();
+    scene.write("u.txt", "+ 2 4 hops=[3,4]\np 4 tags [\"x\",null]\n");
+    scene.anden(&["apply", "db", "u.txt"]).succeeded();
+    let feed = scene.anden(&["tail", "db"]).succeeded().stdout;
+    let set: serde_json::Value = serde_json::from_str(feed.trim()).unwrap();
+    let changes = set["changes"].as_array().unwrap();
+    assert!(changes.iter().any(|change| change["value"] == json!(["x", null])), "{feed}");
+    assert!(changes.iter().any(|change| change["properties"]["hops"] == json!([3, 4])), "{feed}");
+    let diff = scene.json(&["diff", "db", "1", "2"]);
+    assert_eq!(diff["added_edges"], json!([[2, 4, { "hops": [3, 4] }]]));
+    assert_eq!(diff["changed_properties"], json!([[4, "tags", null, ["x", null]]]));
 }

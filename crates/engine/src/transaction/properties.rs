@@ -217,8 +217,8 @@ impl OptimisticTransaction<'_> {
     /// A value in the type of its edge property. Text for an unknown property stays text.
     pub(super) fn own_value(&self, name: &str, value: NewValue) -> Result<OwnedValue> {
         let schema = self.view.edge_properties().schema();
-        match (schema.find(name).and_then(|place| schema.get(place)), value) {
-            (Some((_, property_type)), value) => typed(name, &value, property_type),
+        match (schema.type_of(name), value) {
+            (Some(property_type), value) => typed(name, &value, property_type),
             (None, NewValue::Value(value)) => Ok(value),
             (None, NewValue::Text { text, .. }) => Ok(OwnedValue::String(text)),
         }
@@ -240,8 +240,8 @@ impl OptimisticTransaction<'_> {
 
 /// A value in the type of its property, if the property exists.
 pub(super) fn fitting_value(schema: &PropertySchema, name: &str, value: OwnedValue) -> Result<OwnedValue> {
-    match schema.find(name).and_then(|place| schema.get(place)) {
-        Some((_, property_type)) => typed(name, &NewValue::Value(value), property_type),
+    match schema.type_of(name) {
+        Some(property_type) => typed(name, &NewValue::Value(value), property_type),
         None => Ok(value),
     }
 }

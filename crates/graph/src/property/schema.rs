@@ -68,6 +68,11 @@ impl PropertySchema {
         self.columns.iter().position(|(known, _)| known == name)
     }
 
+    /// The type of the property with this name.
+    pub fn type_of(&self, name: &str) -> Option<PropertyType> {
+        self.columns.iter().find(|(known, _)| known == name).map(|(_, property_type)| *property_type)
+    }
+
     /// The most similar known name, for messages about an unknown name. It differs in at most a third of the
     /// characters.
     pub fn nearest(&self, name: &str) -> Option<&str> {
@@ -139,6 +144,8 @@ mod tests {
         assert_eq!(schema.add("size".into(), PropertyType::I64).unwrap(), 0);
         assert_eq!(schema.add("Size".into(), PropertyType::F64).unwrap(), 1);
         assert_eq!(schema.find("Size"), Some(1));
+        assert_eq!(schema.type_of("Size"), schema.get(1).map(|(_, property_type)| property_type));
+        assert_eq!(schema.type_of("Sizes"), None);
         let error = schema.add("size".into(), PropertyType::I64).unwrap_err().to_string();
         assert_eq!(error, "there are two properties with the name 'size': rename one of them");
         for name in ["", "a\nb", &"x".repeat(256)] {
