@@ -230,7 +230,7 @@ pub(crate) fn check_edge_properties(schema: &PropertySchema, duplicates: Duplica
 }
 
 /// The advice of error messages about parallel edges with properties.
-const CHOOSE: &str = "of parallel edges, none has the smallest properties: --duplicates last keeps those of the last line, \
+const CHOOSE: &str = "properties of parallel edges cannot be merged: --duplicates last keeps those of the last line, \
                       --duplicates keep all edges, and --properties none leaves the columns out";
 
 /// The error for two parallel edges, counted from 1, of which neither is preferred.

@@ -294,10 +294,13 @@ fn unfit_edge_properties_are_refused_without_change() {
     let columns = "the columns 'delay', 'on' and 'note' would be properties of edges";
     refused(
         &with(plain, Duplicates::Min),
-        &format!("{columns}; of parallel edges, none has the smallest properties: --duplicates last keeps"),
+        &format!("{columns}; properties of parallel edges cannot be merged: --duplicates last keeps"),
     );
     refused(&with(plain, Duplicates::Sum), "--duplicates keep all edges");
-    refused(&with(plain, Duplicates::Auto), "edges 2 and 4 of the input are parallel; of parallel edges, none has");
+    refused(
+        &with(plain, Duplicates::Auto),
+        "edges 2 and 4 of the input are parallel; properties of parallel edges cannot be merged",
+    );
     let weighted = GraphOptions { weight_type: Some(anden_graph::WeightType::I64), ..plain };
     refused(
         &LoadOptions {
