@@ -634,6 +634,7 @@ impl Engine {
         report.num_files += num_files;
         report.num_bytes += num_bytes;
         (report.num_vertices, report.num_edges) = (view.num_vertices() as u64, view.num_edges());
+        report.num_arcs = view.num_arcs() * if view.options().stores_in_lists() { 2 } else { 1 };
         Ok(report)
     }
 

@@ -301,6 +301,9 @@ impl View {
 
     /// Betweenness centrality: how often each vertex lies on shortest paths, as float64.
     ///
+    /// A sum over the sources, not normalised. In an undirected graph, a path counts from both of its ends, which is
+    /// twice the figure of NetworkX.
+    ///
     /// Parameters
     /// ----------
     /// sources : list of keys, int or "all", optional

@@ -150,6 +150,9 @@ fn the_strict_know_what_comes_with_a_vertex() {
         .unwrap();
     let view = db.view().unwrap();
     assert_eq!((view.vertex_bound(), view.num_vertices(), view.num_edges()), (101, 100, 1));
+    // Counts of commits that no snapshot has; the edge is in two lists.
+    let report = db.verify(&pool).unwrap();
+    assert_eq!((report.num_vertices, report.num_edges, report.num_arcs), (100, 1, 2));
 }
 
 #[test]
