@@ -36,7 +36,9 @@ fn other_key(value: &Bound<'_, PyAny>) -> Result<Key> {
     }
     let (kind, shown) = (value.get_type().name()?, value.repr()?);
     let shown: String = shown.to_string_lossy().chars().take(60).collect();
-    Err(wrong_type(format!("a vertex key is an int, a str or a tuple (space, key) with a str as space, not {kind}: {shown}")))
+    Err(wrong_type(format!(
+        "a vertex key is an int, a str or a tuple (space, key) with a str as space, not {kind}: {shown}"
+    )))
 }
 
 /// A key as an int or a str.
