@@ -71,13 +71,12 @@ impl Store {
             if let Err(error) = file.write_at(place, &chunk[..len]) {
                 // The last free bytes of the disk belong to others. What was there before stays.
                 let share = if is_full(&error) { place / SHARE_OF_FREE / LEAST_BYTES * LEAST_BYTES } else { 0 };
-                let kept = before.unwrap_or(share);
-                if kept == 0 {
-                    let _ = self.storage.remove_file(&path);
-                    return Err(error.into());
+                match before {
+                    Some(before) => file.set_len(before)?,
+                    None if share > 0 => return Ok(file.set_len(share).map(|()| share)?),
+                    None => self.storage.remove_file(&path)?,
                 }
-                file.set_len(kept)?;
-                return Ok(kept);
+                return Err(error.into());
             }
             place += len as u64;
         }
