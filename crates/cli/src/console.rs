@@ -53,7 +53,7 @@ impl Console {
     /// Ends a command whose reader has closed the pipe, as `head` does.
     pub fn require_reader(&self) -> Result {
         let mut output = [PollFd::new(self.out.get_ref(), PollFlags::empty())];
-        // An output that cannot be asked is written to, and tells then.
+        // If the system call fails, the next write reports a closed pipe.
         match poll(&mut output, Some(&Timespec::default())) {
             Ok(_) if output[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => Err(CommandFailure::ClosedPipe),
             _ => Ok(()),

@@ -47,7 +47,8 @@ pub fn weight_json(weight: &EdgeWeight) -> serde_json::Value {
     }
 }
 
-/// A value of a property of this type as JSON: dates, timestamps and bytes as text. `None`: the type of the value.
+/// A value of a property of this type as JSON: dates, timestamps and bytes as text. Without a type,
+/// a list is its text.
 pub fn property_json(value: &PropertyValue<'_>, property_type: Option<PropertyType>) -> serde_json::Value {
     match value {
         PropertyValue::String(list) if matches!(property_type, Some(PropertyType::List(_))) => {

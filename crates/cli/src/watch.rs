@@ -45,7 +45,7 @@ impl Watch {
         IS_ENDLESS.store(true, Ordering::Relaxed);
     }
 
-    /// What a signal means.
+    /// The failure with which a signal ends the command.
     pub fn interruption() -> CommandFailure {
         if IS_ENDLESS.load(Ordering::Relaxed) { CommandFailure::Ended } else { CommandFailure::Cancelled }
     }

@@ -42,7 +42,7 @@ pub fn execute(global: &Global, args: &TailArgs) -> Result {
         if watch.is_cancelled() {
             return Err(Watch::interruption());
         }
-        // Without a commit nothing would be written, and so nothing noticed.
+        // A write would report a closed pipe, but without a commit nothing is written.
         console.require_reader()?;
         database.refresh()?;
     }
